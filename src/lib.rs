@@ -4,5 +4,7 @@
 pub mod protocol;
 pub mod session;
 
+mod table;
+
 #[cfg(target_family = "wasm")]
 mod component;
