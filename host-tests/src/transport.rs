@@ -15,8 +15,11 @@ pub use crate::bindings::noreplay::mcp::transport::{
 
 pub mod stdio;
 
-/// How much is kept of a message that is too large, in bytes.
+/// How many of its first bytes are kept of a message that is too large.
 pub const HEAD: usize = 4096;
+
+/// How many of its last bytes are kept of a message that is too large.
+pub const TAIL: usize = 256;
 
 /// Opens connections.
 pub trait Transport: Send + Sync + 'static {

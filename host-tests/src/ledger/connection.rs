@@ -10,7 +10,7 @@ use super::audit::Audit;
 use super::play::{self, Request};
 use super::{Shared, What};
 use crate::transport::{
-    BoxFuture, Connection, Delivery, HEAD, Incoming, Outgoing, Oversized, SendError,
+    BoxFuture, Connection, Delivery, HEAD, Incoming, Outgoing, Oversized, SendError, TAIL,
 };
 use crate::{Failure, FailureKind};
 
@@ -70,11 +70,13 @@ impl Line {
     fn fit(&self, incoming: Incoming) -> Incoming {
         match incoming {
             Incoming::Message(mut arrival) if arrival.message.len() as u64 > self.max_message => {
-                let size = Some(arrival.message.len() as u64);
+                let size = arrival.message.len();
+                let tail = arrival.message[size.saturating_sub(TAIL)..].to_vec();
                 arrival.message.truncate(HEAD);
                 Incoming::TooLarge(Oversized {
                     head: arrival.message,
-                    size,
+                    tail,
+                    size: Some(size as u64),
                     channel: arrival.channel,
                 })
             }

@@ -170,10 +170,11 @@ impl Player {
             } => self.message(protocol::error(id, code, &message, data.as_deref())),
             Step::Say(bytes) => self.message(self.filled(bytes)),
             Step::SayOn(channel, bytes) => self.message_on(channel, self.filled(bytes)),
-            Step::TooLarge { head, size } => {
+            Step::TooLarge { head, tail, size } => {
                 let channel = self.usual_channel();
                 let oversized = Oversized {
-                    head,
+                    head: self.filled(head),
+                    tail: self.filled(tail),
                     size,
                     channel,
                 };

@@ -75,7 +75,7 @@ impl When {
 /// stays under way until that. Answering twice is two [`Answer`](Step::Answer)s; never answering is
 /// none.
 ///
-/// In the texts of `AnswerWith`, `Say` and `SayOn`, `$id` stands for the request's id.
+/// In the texts of `AnswerWith`, `Say`, `SayOn` and `TooLarge`, `$id` stands for the request's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The message's `send` succeeds.
@@ -103,10 +103,12 @@ pub enum Step {
     Say(Vec<u8>),
     /// Says these bytes on a channel.
     SayOn(Channel, Vec<u8>),
-    /// Says something too large, of which the transport keeps `head`, where an answer would come.
+    /// Says something too large, of which the transport keeps the ends, where an answer would come.
     TooLarge {
         /// Its first bytes.
         head: Vec<u8>,
+        /// Its last bytes, if the transport knows them.
+        tail: Vec<u8>,
         /// Its size in bytes, if the transport knows it.
         size: Option<u64>,
     },

@@ -1,11 +1,12 @@
 //! Bytes, cut into lines.
 //!
 //! A line ends with LF; one CR before it belongs to the end. Blank lines are skipped. A line that is
-//! too long is reported once, as soon as it is, and skipped up to its end without being kept.
+//! too long is skipped up to its end without being kept, and reported once: at its end, where its last
+//! bytes are known, or when it is twice too long, as it may never end.
 
 use memchr::memchr;
 
-use crate::transport::HEAD;
+use crate::transport::{HEAD, TAIL};
 
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 64 << 10;
@@ -15,8 +16,19 @@ const CHUNK: usize = 64 << 10;
 pub(super) enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),
-    /// The first bytes of a line that is too long.
-    TooLong(Vec<u8>),
+    /// What is known of a line that is too long.
+    TooLong(TooLong),
+}
+
+/// What is known of a line that is too long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TooLong {
+    /// Its first bytes.
+    pub(super) head: Vec<u8>,
+    /// Its last bytes; none if it has not ended.
+    pub(super) tail: Vec<u8>,
+    /// Its size in bytes, without its end; none if it has not ended.
+    pub(super) size: Option<u64>,
 }
 
 /// Cuts what is read into lines.
@@ -28,8 +40,8 @@ pub(super) struct Lines {
     buffer: Vec<u8>,
     start: usize,
     searched: usize,
-    /// Whether the line that `start` is in was reported as too long.
-    skipping: bool,
+    /// The line that `start` is in, if it is too long.
+    skipped: Option<Skipped>,
 }
 
 impl Lines {
@@ -39,13 +51,15 @@ impl Lines {
             buffer: Vec::new(),
             start: 0,
             searched: 0,
-            skipping: false,
+            skipped: None,
         }
     }
 
     /// Where to append what is read.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
-        self.discard(self.start);
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
         self.buffer.reserve(CHUNK);
         &mut self.buffer
     }
@@ -55,56 +69,58 @@ impl Lines {
         loop {
             let Some(found) = memchr(b'\n', &self.buffer[self.searched..]) else {
                 self.searched = self.buffer.len();
-                return self.overlong();
+                return self.unfinished();
             };
             let end = self.searched + found;
-            let line = self.start..without_cr(&self.buffer[self.start..end]) + self.start;
-            if std::mem::take(&mut self.skipping) || is_blank(&self.buffer[line.clone()]) {
-                self.pass(end + 1);
-            } else if line.len() > self.longest {
-                let head = self.head();
-                self.pass(end + 1);
-                return Some(Line::TooLong(head));
-            } else {
-                return Some(Line::Whole(self.take(line.end, end + 1)));
+            if let Some(line) = self.line(end, end + 1) {
+                return Some(line);
             }
         }
     }
 
     /// The last line, which nothing ends, once nothing more comes.
     pub(super) fn last(&mut self) -> Option<Line> {
-        let line = without_cr(&self.buffer[self.start..]) + self.start;
         let end = self.buffer.len();
-        if std::mem::take(&mut self.skipping) || is_blank(&self.buffer[self.start..line]) {
-            self.pass(end);
-            return None;
-        }
-        Some(Line::Whole(self.take(line, end)))
+        self.line(end, end)
     }
 
-    /// Reports the unfinished line if it is too long already, and keeps no more than is needed of it.
-    fn overlong(&mut self) -> Option<Line> {
-        let unfinished = &self.buffer[self.start..];
-        if self.skipping {
-            self.pass(self.buffer.len());
-            return None;
+    /// The line up to `end`; the next one starts at `next`. None if it is blank or was reported.
+    fn line(&mut self, end: usize, next: usize) -> Option<Line> {
+        let line = &self.buffer[self.start..end];
+        if self.skipped.is_none() {
+            let line = without_cr(line);
+            if line.trim_ascii().is_empty() {
+                self.pass(next);
+                return None;
+            }
+            if line.len() <= self.longest {
+                let end = self.start + line.len();
+                return Some(Line::Whole(self.take(end, next)));
+            }
         }
-        // A last CR may belong to the line's end.
-        if without_cr(unfinished) <= self.longest {
-            return None;
-        }
-        let head = self.head();
-        self.pass(self.buffer.len());
-        self.buffer = Vec::new();
-        self.start = 0;
-        self.searched = 0;
-        self.skipping = true;
-        Some(Line::TooLong(head))
+        let mut skipped = self.skipped.take().unwrap_or_default();
+        skipped.add(line);
+        self.pass(next);
+        skipped.end().map(Line::TooLong)
     }
 
-    fn head(&self) -> Vec<u8> {
+    /// Keeps no more than is needed of an unfinished line that is too long, and reports it once it is
+    /// far too long.
+    fn unfinished(&mut self) -> Option<Line> {
         let line = &self.buffer[self.start..];
-        line[..line.len().min(HEAD)].to_vec()
+        // A last CR may belong to the line's end.
+        if self.skipped.is_none() && without_cr(line).len() <= self.longest {
+            return None;
+        }
+        let skipped = self.skipped.get_or_insert_default();
+        skipped.add(line);
+        self.buffer = Vec::new();
+        (self.start, self.searched) = (0, 0);
+        let enough = (self.longest as u64).saturating_mul(2);
+        (skipped.size > enough)
+            .then(|| skipped.report())
+            .flatten()
+            .map(Line::TooLong)
     }
 
     /// Takes the line up to `end` out; the next one starts at `next`.
@@ -127,21 +143,54 @@ impl Lines {
         self.start = next;
         self.searched = next;
     }
+}
 
-    fn discard(&mut self, bytes: usize) {
-        self.buffer.drain(..bytes);
-        self.start -= bytes;
-        self.searched -= bytes;
+/// A line that is skipped.
+#[derive(Debug, Default)]
+struct Skipped {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    size: u64,
+    reported: bool,
+}
+
+impl Skipped {
+    fn add(&mut self, bytes: &[u8]) {
+        let room = HEAD - self.head.len();
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.size += bytes.len() as u64;
+        self.tail
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL + 1)..]);
+        // One more is kept for a CR, which may belong to the line's end.
+        let excess = self.tail.len().saturating_sub(TAIL + 1);
+        self.tail.drain(..excess);
+    }
+
+    /// Its report, unless it was reported.
+    fn report(&mut self) -> Option<TooLong> {
+        (!std::mem::replace(&mut self.reported, true)).then(|| TooLong {
+            head: self.head.clone(),
+            ..TooLong::default()
+        })
+    }
+
+    /// Its report now that it has ended, unless it was reported.
+    fn end(mut self) -> Option<TooLong> {
+        let mut report = self.report()?;
+        let tail = without_cr(&self.tail);
+        let size = self.size - (self.tail.len() - tail.len()) as u64;
+        report.size = Some(size);
+        report
+            .head
+            .truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        report.tail = tail[tail.len().saturating_sub(TAIL)..].to_vec();
+        Some(report)
     }
 }
 
-/// The length of `line` without a CR at its end.
-fn without_cr(line: &[u8]) -> usize {
-    line.len() - usize::from(line.last() == Some(&b'\r'))
-}
-
-fn is_blank(line: &[u8]) -> bool {
-    line.trim_ascii().is_empty()
+/// `line` without a CR at its end.
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -181,15 +230,41 @@ mod tests {
 
     #[test]
     fn the_longest_line_is_whole_with_either_end_and_one_byte_more_is_not() {
-        for piece in 1..20 {
-            assert_eq!(
-                cut(b"12345\n12345\r\n123456\nnext\n", piece, 5)
-                    .into_iter()
-                    .map(|line| matches!(line, Line::Whole(_)))
-                    .collect::<Vec<_>>(),
-                [true, true, false, true],
-                "pieces of {piece}"
-            );
+        let input = b"12345\n12345\r\n123456\r\nnext\n123456";
+        let too_long = || {
+            Line::TooLong(TooLong {
+                head: b"123456".into(),
+                tail: b"123456".into(),
+                size: Some(6),
+            })
+        };
+        for piece in 1..=input.len() {
+            let found = cut(input, piece, 5);
+            let expected = [
+                whole("12345"),
+                whole("12345"),
+                too_long(),
+                whole("next"),
+                too_long(),
+            ];
+            assert_eq!(found, expected, "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_line_that_is_too_long_are_kept() {
+        let mut line = vec![b'x'; 9_000];
+        line.splice(..2, *b"ab");
+        line.splice(8_998.., *b"yz");
+        let expected = TooLong {
+            head: line[..HEAD].to_vec(),
+            tail: line[9_000 - TAIL..].to_vec(),
+            size: Some(9_000),
+        };
+        line.extend(b"\nnext\n");
+        for piece in [1, 7, 255, 256, 257, 4_096, 8_999, 9_000, 9_001, 10_000] {
+            let expected = [Line::TooLong(expected.clone()), whole("next")];
+            assert_eq!(cut(&line, piece, 5_000), expected, "pieces of {piece}");
         }
     }
 
@@ -202,13 +277,12 @@ mod tests {
             found.extend(std::iter::from_fn(|| lines.next()));
             assert!(lines.buffer.capacity() < 10_000 + 4 * CHUNK);
         }
-        assert_eq!(found, [Line::TooLong(vec![b'x'; HEAD])]);
+        let unfinished = TooLong {
+            head: vec![b'x'; HEAD],
+            ..TooLong::default()
+        };
+        assert_eq!(found, [Line::TooLong(unfinished)]);
         lines.room().extend_from_slice(b"x\nnext\n");
         assert_eq!(lines.next(), Some(whole("next")));
-    }
-
-    #[test]
-    fn a_skipped_line_at_the_end_brings_nothing_more() {
-        assert_eq!(cut(b"123456789", 3, 5), [Line::TooLong(b"123456".into())]);
     }
 }

@@ -9,7 +9,7 @@ use tokio::process::ChildStdout;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::lines::{Line, Lines};
+use super::lines::{Line, Lines, TooLong};
 use crate::failure::kind_on_connection;
 use crate::transport::{Arrival, Incoming, Oversized};
 use crate::{Failure, FailureKind};
@@ -167,9 +167,10 @@ fn incoming(line: Line) -> Incoming {
     let channel = None;
     match line {
         Line::Whole(message) => Incoming::Message(Arrival { message, channel }),
-        Line::TooLong(head) => Incoming::TooLarge(Oversized {
+        Line::TooLong(TooLong { head, tail, size }) => Incoming::TooLarge(Oversized {
             head,
-            size: None,
+            tail,
+            size,
             channel,
         }),
     }
