@@ -35,7 +35,7 @@ mod protocol;
 mod script;
 mod tools;
 
-pub use books::{Effect, Entry, Handed, Ledger, What, Wire};
+pub use books::{Bytes, Effect, Entry, Handed, Ledger, What, Wire};
 pub use script::{Channel, ConnectStep, Rule, Step, When, closed, reset};
 pub use tools::{Tool, tools};
 

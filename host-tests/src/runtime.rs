@@ -120,7 +120,7 @@ impl Runtime {
         Runtime::from_bytes(&bytes, options)
     }
 
-    /// The component `bytes`, in binary or in text form.
+    /// The component `bytes`.
     ///
     /// # Errors
     ///

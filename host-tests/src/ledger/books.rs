@@ -1,5 +1,8 @@
 //! The two books: what tools did, and what befell the connections.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +79,7 @@ pub enum What {
     /// A tool had its effect.
     Executed(Effect),
     /// The server said something that is whole: its first bytes, at most 1 KiB.
-    Said(Arc<[u8]>),
+    Said(Bytes),
     /// The server said something too large.
     TooLarge,
     /// The transport reported that this request will not be answered.
@@ -98,7 +101,7 @@ impl What {
         match incoming {
             Incoming::Message(arrival) => {
                 let head = &arrival.message[..arrival.message.len().min(HEAD)];
-                What::Said(head.into())
+                What::Said(Bytes(head.into()))
             }
             Incoming::TooLarge(_) => What::TooLarge,
             Incoming::AnswerLost(lost) => What::AnswerLost(lost.request),
@@ -121,9 +124,40 @@ pub struct Handed {
     /// The headers that the client asks for.
     pub headers: Vec<(String, String)>,
     /// The message itself.
-    pub bytes: Arc<[u8]>,
+    pub bytes: Bytes,
     /// Whether the connection was lost before, so that not one byte left.
     pub too_late: bool,
+}
+
+/// Bytes that are most likely text, and are shown as such.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Bytes(Arc<[u8]>);
+
+impl Bytes {
+    /// The bytes as text; what is no UTF-8 is replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        Bytes(bytes.into())
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
 }
 
 /// What befell the connections, in the order in which it happened.
