@@ -18,9 +18,7 @@
 //! );
 //! ```
 
-use crate::{
-    Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult, UnknownOutcome,
-};
+use crate::{Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult, UnknownOutcome};
 
 mod object;
 mod parts;
@@ -43,24 +41,20 @@ pub fn outcome(outcome: &Outcome) -> Object {
     match outcome {
         Outcome::Ok(result) => answered("ok", result),
         Outcome::ToolError(result) => answered("tool-error", result),
-        Outcome::UnknownOutcome(unknown) => Object::new()
-            .text("verdict", "unknown-outcome")
-            .and(unknown_outcome(unknown)),
+        Outcome::UnknownOutcome(unknown) => {
+            Object::new().text("verdict", "unknown-outcome").and(unknown_outcome(unknown))
+        }
     }
 }
 
 fn answered(verdict: &str, result: &ToolResult) -> Object {
-    let object = Object::new()
-        .text("verdict", verdict)
-        .value("call", &result.call);
+    let object = Object::new().text("verdict", verdict).value("call", &result.call);
     // Once is what is promised; more is worth telling.
     let object = match result.attempts {
         0 | 1 => object,
         attempts => object.value("attempts", &attempts),
     };
-    object
-        .json("result", &result.json)
-        .value("warnings", &result.warnings)
+    object.json("result", &result.json).value("warnings", &result.warnings)
 }
 
 fn unknown_outcome(unknown: &UnknownOutcome) -> Object {
@@ -74,9 +68,7 @@ fn unknown_outcome(unknown: &UnknownOutcome) -> Object {
 
 /// A call that did not run.
 pub fn not_executed(reason: &NotExecuted) -> Object {
-    Object::new()
-        .text("verdict", "not-executed")
-        .value("reason", &not_executed_reason(reason))
+    Object::new().text("verdict", "not-executed").value("reason", &not_executed_reason(reason))
 }
 
 /// The name of a stage.
@@ -97,12 +89,10 @@ pub fn cause(cause: &Cause) -> Object {
     match cause {
         Cause::Transport(lost) => kind("transport").value("failure", &failure(lost)),
         Cause::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
-        Cause::AnsweredWithError(error) => {
-            kind("answered-with-error").value("error", &rpc_error(error))
+        Cause::AnsweredWithError(error) => kind("answered-with-error").value("error", &rpc_error(error)),
+        Cause::Undecodable(undecodable) => {
+            kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
-        Cause::Undecodable(undecodable) => kind("undecodable")
-            .text("reason", &undecodable.reason)
-            .text("head", &bytes(&undecodable.head)),
         Cause::InputRequired(result) => kind("input-required").json("result", result),
         Cause::TimedOut => kind("timed-out"),
         Cause::Cancelled => kind("cancelled"),
@@ -118,9 +108,7 @@ pub fn not_executed_reason(reason: &NotExecuted) -> Object {
         NotExecuted::InvalidCall(wrong) => kind("invalid-call").value("detail", &[wrong]),
         NotExecuted::NotConnected => kind("not-connected"),
         NotExecuted::ConnectFailed(why) => kind("connect-failed").value("failure", &failure(why)),
-        NotExecuted::HandshakeFailed(why) => {
-            kind("handshake-failed").and(parts::handshake_failure(why))
-        }
+        NotExecuted::HandshakeFailed(why) => kind("handshake-failed").and(parts::handshake_failure(why)),
         NotExecuted::NotSent(why) => kind("not-sent").value("failure", &failure(why)),
         NotExecuted::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
         NotExecuted::Closed => kind("closed"),
@@ -130,9 +118,7 @@ pub fn not_executed_reason(reason: &NotExecuted) -> Object {
 /// What `reconnect` brought.
 pub fn reconnected(result: &Result<Server, NotExecuted>) -> Object {
     match result {
-        Ok(connected) => Object::new()
-            .text("verdict", "reconnected")
-            .value("server", &server(connected)),
+        Ok(connected) => Object::new().text("verdict", "reconnected").value("server", &server(connected)),
         Err(reason) => not_executed(reason),
     }
 }
@@ -158,13 +144,9 @@ pub fn tools(result: &Result<Vec<Tool>, ReadError>) -> Object {
     match result {
         Ok(tools) => {
             let entries = tools.iter().map(|tool| tool.json.as_str());
-            Object::new()
-                .text("verdict", "tools")
-                .json_list("tools", entries)
+            Object::new().text("verdict", "tools").json_list("tools", entries)
         }
-        Err(error) => Object::new()
-            .text("verdict", "failed")
-            .value("reason", &read_error(error)),
+        Err(error) => Object::new().text("verdict", "failed").value("reason", &read_error(error)),
     }
 }
 
@@ -174,17 +156,13 @@ pub fn read_error(error: &ReadError) -> Object {
     match error {
         ReadError::NotConnected => kind("not-connected"),
         ReadError::ConnectFailed(why) => kind("connect-failed").value("failure", &failure(why)),
-        ReadError::HandshakeFailed(why) => {
-            kind("handshake-failed").and(parts::handshake_failure(why))
-        }
+        ReadError::HandshakeFailed(why) => kind("handshake-failed").and(parts::handshake_failure(why)),
         ReadError::Transport(lost) => kind("transport").value("failure", &failure(lost)),
         ReadError::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
-        ReadError::AnsweredWithError(error) => {
-            kind("answered-with-error").value("error", &rpc_error(error))
+        ReadError::AnsweredWithError(error) => kind("answered-with-error").value("error", &rpc_error(error)),
+        ReadError::Undecodable(undecodable) => {
+            kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
-        ReadError::Undecodable(undecodable) => kind("undecodable")
-            .text("reason", &undecodable.reason)
-            .text("head", &bytes(&undecodable.head)),
         ReadError::Endless(how) => kind("endless").value("detail", &[how]),
         ReadError::TimedOut => kind("timed-out"),
         ReadError::Closed => kind("closed"),
@@ -198,12 +176,10 @@ pub fn event(event: &Event) -> Object {
         Event::Connected(connected) => name("connected").value("server", &server(connected)),
         Event::Disconnected(lost) => name("disconnected").value("failure", &failure(lost)),
         Event::LateAnswer(call) => name("late-answer").value("call", call),
-        Event::Unclaimed(unknown) => name("unclaimed")
-            .text("verdict", "unknown-outcome")
-            .and(unknown_outcome(unknown)),
-        Event::Progress(progress) => name("progress")
-            .value("call", &progress.call)
-            .json("params", &progress.params),
+        Event::Unclaimed(call) => name("unclaimed").value("call", call),
+        Event::Progress(progress) => {
+            name("progress").value("call", &progress.call).json("params", &progress.params)
+        }
         Event::Notification(notification) => {
             let object = name("notification").text("method", &notification.method);
             match &notification.params {
@@ -211,9 +187,9 @@ pub fn event(event: &Event) -> Object {
                 None => object,
             }
         }
-        Event::Diagnostic(diagnostic) => name("diagnostic")
-            .text("text", &diagnostic.text)
-            .value("count", &diagnostic.count),
+        Event::Diagnostic(diagnostic) => {
+            name("diagnostic").text("text", &diagnostic.text).value("count", &diagnostic.count)
+        }
         Event::Dropped(count) => name("dropped").value("count", count),
     }
 }

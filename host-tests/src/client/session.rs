@@ -12,8 +12,7 @@ use super::{Client, ClientError};
 use crate::bindings::exports::noreplay::mcp::client::GuestSession;
 use crate::host::Host;
 use crate::{
-    CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall,
-    UnknownOutcome,
+    CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall, UnknownOutcome,
 };
 
 /// A session with one server, across reconnects. Cheap to clone; dropping the last clone closes it
@@ -40,14 +39,8 @@ struct Held {
 impl Session {
     pub(super) fn new(client: Client, resource: ResourceAny) -> Session {
         let borrows = Arc::default();
-        let held = Held {
-            client,
-            resource,
-            borrows,
-        };
-        Session {
-            held: Arc::new(held),
-        }
+        let held = Held { client, resource, borrows };
+        Session { held: Arc::new(held) }
     }
 
     /// The instance in which the session is.
@@ -60,10 +53,7 @@ impl Session {
     /// # Errors
     ///
     /// The instance is gone.
-    pub async fn call_tool(
-        &self,
-        call: ToolCall,
-    ) -> Result<Result<Outcome, NotExecuted>, ClientError> {
+    pub async fn call_tool(&self, call: ToolCall) -> Result<Result<Outcome, NotExecuted>, ClientError> {
         self.ask(|store, session, resource| {
             Box::pin(async move { session.call_call_tool(store, resource, call).await })
         })
@@ -100,18 +90,10 @@ impl Session {
     /// # Errors
     ///
     /// The instance is gone.
-    pub async fn reconcile(
-        &self,
-        call: CallId,
-        timeout: Duration,
-    ) -> Result<Option<Outcome>, ClientError> {
+    pub async fn reconcile(&self, call: CallId, timeout: Duration) -> Result<Option<Outcome>, ClientError> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.ask(move |store, session, resource| {
-            Box::pin(async move {
-                session
-                    .call_reconcile(store, resource, call, timeout_ms)
-                    .await
-            })
+            Box::pin(async move { session.call_reconcile(store, resource, call, timeout_ms).await })
         })
         .await
     }
