@@ -19,7 +19,7 @@ use crate::transport::Transport;
 mod actor;
 mod session;
 
-pub use session::Session;
+pub use session::{Answer, Session};
 
 /// The instance is gone, and with it every session and every call in it. Calls that were in flight
 /// may have run: this is no verdict.
@@ -98,14 +98,15 @@ impl Client {
         }
     }
 
-    /// Runs `job` in the instance and waits for what it brings. Giving up the wait does not give up
-    /// the job.
-    async fn ask<R: Send + 'static>(
-        &self,
-        job: impl for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<R>>
-        + Send
-        + 'static,
-    ) -> Result<R, ClientError> {
+    /// Starts `job` in the instance, behind all earlier ones, and waits for what it brings. Giving up
+    /// the wait does not give up the job.
+    fn ask<R, J>(&self, job: J) -> impl Future<Output = Result<R, ClientError>> + Send + use<R, J>
+    where
+        R: Send + 'static,
+        J: for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<R>>
+            + Send
+            + 'static,
+    {
         let (answer, answered) = oneshot::channel();
         self.post(|store, guest| {
             let job = job(store, guest);
@@ -115,9 +116,12 @@ impl Client {
                 Ok(())
             })
         });
-        match answered.await {
-            Ok(value) => Ok(value),
-            Err(_) => Err(self.ended().await),
+        let client = self.clone();
+        async move {
+            match answered.await {
+                Ok(value) => Ok(value),
+                Err(_) => Err(client.ended().await),
+            }
         }
     }
 

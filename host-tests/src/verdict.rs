@@ -18,7 +18,9 @@
 //! );
 //! ```
 
-use crate::{Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult, UnknownOutcome};
+use crate::{
+    CallId, Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult, UnknownOutcome,
+};
 
 mod object;
 mod parts;
@@ -38,28 +40,48 @@ pub fn call(verdict: &Result<Outcome, NotExecuted>) -> Object {
 
 /// What became of a call that may have reached the server.
 pub fn outcome(outcome: &Outcome) -> Object {
+    let Named { verdict, call, rest } = named(outcome);
+    Object::new().text("verdict", verdict).value("call", &call).and(rest)
+}
+
+/// What became known of a call after its outcome had been unknown.
+pub fn late_answer(outcome: &Outcome) -> Object {
+    let Named { verdict, call, rest } = named(outcome);
+    event(&Event::LateAnswer(call)).text("verdict", verdict).and(rest)
+}
+
+/// An outcome: its name, its call, and everything else.
+struct Named {
+    verdict: &'static str,
+    call: CallId,
+    rest: Object,
+}
+
+fn named(outcome: &Outcome) -> Named {
     match outcome {
         Outcome::Ok(result) => answered("ok", result),
         Outcome::ToolError(result) => answered("tool-error", result),
         Outcome::UnknownOutcome(unknown) => {
-            Object::new().text("verdict", "unknown-outcome").and(unknown_outcome(unknown))
+            Named { verdict: "unknown-outcome", call: unknown.call, rest: unknown_outcome(unknown) }
         }
     }
 }
 
-fn answered(verdict: &str, result: &ToolResult) -> Object {
-    let object = Object::new().text("verdict", verdict).value("call", &result.call);
+fn answered(verdict: &'static str, result: &ToolResult) -> Named {
     // Once is what is promised; more is worth telling.
-    let object = match result.attempts {
-        0 | 1 => object,
-        attempts => object.value("attempts", &attempts),
+    let rest = match result.attempts {
+        0 | 1 => Object::new(),
+        attempts => Object::new().value("attempts", &attempts),
     };
-    object.json("result", &result.json).value("warnings", &result.warnings)
+    Named {
+        verdict,
+        call: result.call,
+        rest: rest.json("result", &result.json).value("warnings", &result.warnings),
+    }
 }
 
 fn unknown_outcome(unknown: &UnknownOutcome) -> Object {
     Object::new()
-        .value("call", &unknown.call)
         .value("attempts", &unknown.attempts)
         .text("stage", stage(unknown.stage))
         .value("cause", &cause(&unknown.cause))
@@ -169,14 +191,18 @@ pub fn read_error(error: &ReadError) -> Object {
     }
 }
 
-/// What happened beside the calls. A late answer is told as a fact only: `reconcile` brings it.
+/// What happened beside the calls. A late answer is told as a fact only: `reconcile` brings it, and
+/// [`late_answer`] tells it.
 pub fn event(event: &Event) -> Object {
     let name = |name| Object::new().text("event", name);
     match event {
         Event::Connected(connected) => name("connected").value("server", &server(connected)),
         Event::Disconnected(lost) => name("disconnected").value("failure", &failure(lost)),
         Event::LateAnswer(call) => name("late-answer").value("call", call),
-        Event::Unclaimed(call) => name("unclaimed").value("call", call),
+        Event::Unclaimed(unknown) => name("unclaimed")
+            .value("call", &unknown.call)
+            .text("verdict", "unknown-outcome")
+            .and(unknown_outcome(unknown)),
         Event::Progress(progress) => {
             name("progress").value("call", &progress.call).json("params", &progress.params)
         }

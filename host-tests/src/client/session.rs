@@ -15,12 +15,18 @@ use crate::{
     CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall, UnknownOutcome,
 };
 
+/// What a method of [`Session`] brings, or why the instance is gone.
+pub trait Answer<T>: Future<Output = Result<T, ClientError>> + Send {}
+
+impl<T, F: Future<Output = Result<T, ClientError>> + Send> Answer<T> for F {}
+
 /// A session with one server, across reconnects. Cheap to clone; dropping the last clone closes it
 /// without waiting.
 ///
-/// Dropping the future of a method gives its value up, and nothing else: the call goes on in the
-/// component, stands in [`pending`](Session::pending) until its end, and in
-/// [`unsettled`](Session::unsettled) after that if its outcome is unknown.
+/// Each method starts at once, in the order in which they are called: its future only waits. Dropping
+/// that future gives the value up, and nothing else: a call goes on in the component, stands in
+/// [`pending`](Session::pending) until its end, and in [`unsettled`](Session::unsettled) after that if
+/// its outcome is unknown.
 ///
 /// Every method fails if the instance is gone ([`ClientError`]); that is never a verdict.
 #[derive(Clone)]
@@ -49,137 +55,96 @@ impl Session {
     }
 
     /// Calls a tool, at most once.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn call_tool(&self, call: ToolCall) -> Result<Result<Outcome, NotExecuted>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn call_tool(&self, call: ToolCall) -> impl Answer<Result<Outcome, NotExecuted>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_call_tool(store, resource, call).await })
         })
-        .await
     }
 
     /// Lists the server's tools, all pages of them.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn list_tools(&self) -> Result<Result<Vec<Tool>, ReadError>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn list_tools(&self) -> impl Answer<Result<Vec<Tool>, ReadError>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_list_tools(store, resource).await })
         })
-        .await
     }
 
     /// Opens a fresh connection and sends nothing but the handshake.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn reconnect(&self) -> Result<Result<Server, NotExecuted>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn reconnect(&self) -> impl Answer<Result<Server, NotExecuted>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_reconnect(store, resource).await })
         })
-        .await
     }
 
     /// Learns the outcome of a call without sending it again, from an answer that came, or comes
     /// within `timeout`. None: still unknown.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn reconcile(&self, call: CallId, timeout: Duration) -> Result<Option<Outcome>, ClientError> {
+    pub fn reconcile(&self, call: CallId, timeout: Duration) -> impl Answer<Option<Outcome>> + use<> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_reconcile(store, resource, call, timeout_ms).await })
         })
-        .await
     }
 
     /// The calls that have no verdict yet.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn pending(&self) -> Result<Vec<PendingCall>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn pending(&self) -> impl Answer<Vec<PendingCall>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_pending(store, resource).await })
         })
-        .await
     }
 
     /// The calls that ended as unknown and are not reconciled.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn unsettled(&self) -> Result<Vec<UnknownOutcome>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn unsettled(&self) -> impl Answer<Vec<UnknownOutcome>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_unsettled(store, resource).await })
         })
-        .await
     }
 
     /// Waits for the next event. None once the session is closed and all were read. A dropped future
     /// loses the event that it would have brought.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn next_event(&self) -> Result<Option<Event>, ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn next_event(&self) -> impl Answer<Option<Event>> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_next_event(store, resource).await })
         })
-        .await
     }
 
     /// Stops waiting for a call. False if it has its verdict already.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn cancel(&self, call: CallId) -> Result<bool, ClientError> {
+    pub fn cancel(&self, call: CallId) -> impl Answer<bool> + use<> {
         self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_cancel(store, resource, call).await })
         })
-        .await
     }
 
     /// Ends the session.
-    ///
-    /// # Errors
-    ///
-    /// The instance is gone.
-    pub async fn close(&self) -> Result<(), ClientError> {
-        self.ask(|store, session, resource| {
+    pub fn close(&self) -> impl Answer<()> + use<> {
+        self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_close(store, resource).await })
         })
-        .await
     }
 
-    async fn ask<R: Send + 'static>(
-        &self,
-        job: impl for<'a> FnOnce(
-            &'a Accessor<Host>,
-            GuestSession<'a>,
-            ResourceAny,
-        ) -> BoxFuture<'a, wasmtime::Result<R>>
-        + Send
-        + 'static,
-    ) -> Result<R, ClientError> {
-        let resource = self.held.resource;
-        let borrows = self.held.borrows.clone();
-        self.held
-            .client
-            .ask(move |store, guest| {
-                Box::pin(async move {
-                    let _borrow: OwnedRwLockReadGuard<()> = borrows.read_owned().await;
-                    job(store, guest.session(), resource).await
-                })
+    fn ask<R, J>(&self, job: J) -> impl Answer<R> + use<R, J>
+    where
+        R: Send + 'static,
+        J: for<'a> FnOnce(
+                &'a Accessor<Host>,
+                GuestSession<'a>,
+                ResourceAny,
+            ) -> BoxFuture<'a, wasmtime::Result<R>>
+            + Send
+            + 'static,
+    {
+        let held = self.held.clone();
+        let resource = held.resource;
+        let borrows = held.borrows.clone();
+        let answer = held.client.ask(move |store, guest| {
+            Box::pin(async move {
+                let _borrow: OwnedRwLockReadGuard<()> = borrows.read_owned().await;
+                job(store, guest.session(), resource).await
             })
-            .await
+        });
+        async move {
+            // Whoever waits holds the session.
+            let _held = held;
+            answer.await
+        }
     }
 }
 
