@@ -1,7 +1,7 @@
 """A server on the official Python SDK whose tools leave a trace.
 
-Every tool with an effect first appends one line to the file named by the environment variable LEDGER
-and syncs it: what stands there has happened, whatever the client was told.
+Every tool with an effect appends one line to the file named by the environment variable LEDGER and
+syncs it: what stands there has happened, whatever the client was told.
 
     server.py stdio
     server.py http [PORT]     0, the default, takes a free port; the URL is the first line on stdout
@@ -50,7 +50,7 @@ def pay_hinted(amount: int) -> str:
 
 @server.tool()
 async def slow(ms: int) -> str:
-    """Takes its time, then has its effect. A cancel during the wait ends it, as the SDK does by default."""
+    """Takes its time, then has its effect. By the SDK's default, a cancel ends the wait."""
     await anyio.sleep(ms / 1000)
     record("slow", ms=ms)
     return f"waited {ms} ms"
@@ -94,7 +94,7 @@ def http(port: int) -> None:
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        # Clients that connect from now on wait in the backlog: the URL is good before the server runs.
+        # From now on clients wait in the backlog: the URL is good before the server runs.
         listener.listen()
         print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
         config = uvicorn.Config(server.streamable_http_app(), log_level="error")

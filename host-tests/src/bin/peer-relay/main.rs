@@ -1,28 +1,28 @@
-//! A man in the middle: stands between a client and a real server on stdio, and makes one thing go wrong.
+//! Stands between a client and a real server on stdio, and makes one thing go wrong.
 //!
 //! ```text
 //! peer-relay --log FILE [--on METHOD --fault FAULT [--nth N|every]] -- SERVER ARG..
 //! ```
 //!
-//! Every line of the client goes into FILE before anything else is done with it, so a test can count
-//! what was on the wire. FILE is added to, and the count behind `--nth` starts from what is in it: a
-//! client that reconnects, and so starts another relay, gets the fault once and not once a connection.
+//! Every line of the client goes into FILE before anything else is done with it: a test counts there
+//! what was on the wire. FILE is added to, and the count behind `--nth` starts from what is in it:
+//! a client that reconnects, and so starts another relay, gets the fault once only.
 //!
-//! FAULT, of the Nth (first) request with METHOD, or of every one:
+//! FAULT, of the Nth (first) request with METHOD or of every one (to kill also ends the relay):
 //!
 //! | fault | the relay |
 //! |---|---|
-//! | `kill-before` | kills the server without handing it the request, and exits |
-//! | `kill-after-answer-read` | waits for the answer, so the effect has happened, then kills and exits |
-//! | `close-after-request` | hands the request over and closes its stdout; exits at the answer |
+//! | `kill-before` | kills the server without handing it the request |
+//! | `kill-after-answer-read` | waits for the answer, so that the effect has happened, and kills |
+//! | `close-after-request` | hands the request over and closes its stdout; kills at the answer |
 //! | `drop-answer` | swallows the answer and goes on |
-//! | `cut-answer:BYTES` | passes that many bytes of the answer's line (if negative: all but so many), kills and exits |
+//! | `cut-answer:BYTES` | passes so many bytes of the line (negative: all but so many), and kills |
 //! | `delay:MS` | passes the answer that much later; other lines overtake it |
 //! | `duplicate-answer` | passes the answer twice |
 //! | `garbage` | writes lines that are no messages, then the answer |
 //!
-//! The relay kills the server whenever it ends. A signal that ends the relay itself must go to its process
-//! group, where the server is too.
+//! The relay kills the server whenever it ends. A signal that ends the relay itself must go to its
+//! process group, where the server is too.
 
 mod fault;
 mod options;
@@ -42,7 +42,7 @@ use crate::options::Options;
 /// How long a server has to end by itself once the client has closed its input.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What no server should write to stdout, and some do: prose, an empty line, invalid UTF-8, half a message.
+/// What some servers write to stdout: prose, an empty line, invalid UTF-8, half a message.
 const GARBAGE: &[u8] = b"Server listening\n\n\xff\xfe\n{\"jsonrpc\":\"2.0\",\n";
 
 enum Event {

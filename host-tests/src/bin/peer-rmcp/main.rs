@@ -1,7 +1,7 @@
 //! A server on the official Rust SDK whose tools leave a trace, over stdio.
 //!
-//! It offers what `peers/python/server.py` offers. Every tool with an effect first appends one line to
-//! the file named by the environment variable LEDGER and syncs it: what stands there has happened,
+//! It offers what `peers/python/server.py` offers. Every tool with an effect appends one line to the
+//! file named by the environment variable LEDGER and syncs it: what stands there has happened,
 //! whatever the client was told.
 
 use std::fs::OpenOptions;
