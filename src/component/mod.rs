@@ -1,0 +1,18 @@
+//! The async shell: binds the session to the component's WIT. Wasm only.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`bindings`] | what wit-bindgen makes of the WIT |
+//! | [`client`] | the exported resource: each method enters the session and waits for its resolution |
+//! | [`shared`] | what the tasks of one session share: the session, and a slot for each that waits |
+//! | [`driver`] | the one task that connects, receives and keeps time |
+//! | [`convert`] | the session's types to and from those of the WIT |
+//!
+//! A call's `send` belongs to the call's own task, so that whoever gives the call up gives up its
+//! `send`. Everything else that can block belongs to the driver, which no caller can cancel.
+
+mod bindings;
+mod client;
+mod convert;
+mod driver;
+mod shared;

@@ -1,0 +1,287 @@
+//! What the tasks of one session share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use crate::protocol::message::Outgoing;
+use crate::session::time::Instant;
+use crate::session::verdict::{CallId, Generation, Verdict};
+use crate::session::{Action, Receipt, Resolution, Session, Ticket};
+
+use super::bindings::noreplay::mcp::transport::Connection;
+use super::bindings::wasi::clocks::monotonic_clock;
+use super::driver;
+
+/// The time.
+pub(super) fn now() -> Instant {
+    Instant::from_nanos(monotonic_clock::now())
+}
+
+/// A message on its way to the transport.
+pub(super) struct Sending {
+    pub(super) connection: Rc<Connection>,
+    pub(super) receipt: Receipt,
+    pub(super) message: Outgoing,
+}
+
+/// What the driver is asked to do.
+pub(super) enum Order {
+    Connect(Generation),
+    Send(Sending),
+    /// Let the connection go, if it is up; end it in order first, if asked to.
+    Disconnect(Generation, Option<Rc<Connection>>),
+}
+
+/// What a call's task waits for.
+#[derive(Default)]
+struct CallSlot {
+    sending: Option<Sending>,
+    verdict: Option<Verdict>,
+    waker: Option<Waker>,
+}
+
+/// What a call's task finds.
+pub(super) enum CallStep {
+    Send(Sending),
+    Verdict(Verdict),
+}
+
+/// What another task waits for.
+#[derive(Default)]
+struct TicketSlot {
+    resolution: Option<Resolution>,
+    waker: Option<Waker>,
+}
+
+/// One session, and whoever works on it.
+pub(super) struct Shared {
+    pub(super) endpoint: String,
+    pub(super) max_message: u64,
+    session: RefCell<Session>,
+    connections: RefCell<BTreeMap<Generation, Rc<Connection>>>,
+    calls: RefCell<BTreeMap<CallId, CallSlot>>,
+    tickets: RefCell<BTreeMap<Ticket, TicketSlot>>,
+    /// Those who wait for an event, or for the driver to rest.
+    watchers: RefCell<Vec<Waker>>,
+    orders: RefCell<Vec<Order>>,
+    driver: RefCell<Option<Waker>>,
+    driving: Cell<bool>,
+    /// When the driver wakes by itself.
+    pub(super) alarm: Cell<Option<Instant>>,
+}
+
+impl Shared {
+    pub(super) fn new(endpoint: String, max_message: u64, session: Session) -> Rc<Self> {
+        Rc::new(Self {
+            endpoint,
+            max_message,
+            session: RefCell::new(session),
+            connections: RefCell::default(),
+            calls: RefCell::default(),
+            tickets: RefCell::default(),
+            watchers: RefCell::default(),
+            orders: RefCell::default(),
+            driver: RefCell::default(),
+            driving: Cell::new(false),
+            alarm: Cell::new(None),
+        })
+    }
+
+    /// Enters the session, then carries out what it asks for. To be called within an async export: it
+    /// may have to start the driver.
+    pub(super) fn enter<T>(self: &Rc<Self>, step: impl FnOnce(&mut Session) -> T) -> T {
+        let result = self.enter_from_sync(step);
+        if !self.driving.get() && self.has_work() {
+            self.driving.set(true);
+            // Its end is of no interest to whoever starts it.
+            drop(wit_bindgen::spawn_local(driver::drive(Rc::clone(self))));
+        }
+        result
+    }
+
+    /// The same from a plain export, where no task can be started. There the driver runs already, or
+    /// there is nothing for it to do: it runs while there is a connection or a deadline.
+    pub(super) fn enter_from_sync<T>(&self, step: impl FnOnce(&mut Session) -> T) -> T {
+        let result = step(&mut self.session.borrow_mut());
+        self.carry_out();
+        result
+    }
+
+    /// Looks at the session.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+        look(&self.session.borrow())
+    }
+
+    fn has_work(&self) -> bool {
+        !self.orders.borrow().is_empty() || self.look(Session::next_deadline).is_some()
+    }
+
+    fn carry_out(&self) {
+        let mut woken = Vec::new();
+        loop {
+            let action = self.session.borrow_mut().poll_action();
+            match action {
+                Some(action) => woken.extend(self.perform(action)),
+                None => break,
+            }
+        }
+        let next = self.look(Session::next_deadline);
+        let late = next.is_some_and(|next| self.alarm.get().is_none_or(|alarm| alarm > next));
+        if late || !self.orders.borrow().is_empty() {
+            woken.extend(self.driver.take());
+        }
+        if self.look(|session| session.has_event() || !session.is_open()) {
+            woken.append(&mut self.watchers.borrow_mut());
+        }
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Performs one action. Returns whom to wake.
+    fn perform(&self, action: Action) -> Option<Waker> {
+        match action {
+            Action::Connect { generation } => self.order(Order::Connect(generation)),
+            Action::Send {
+                call,
+                receipt,
+                message,
+            } => {
+                // A connection that is gone has told its calls so.
+                let connection = self
+                    .connections
+                    .borrow()
+                    .get(&receipt.generation)
+                    .cloned()?;
+                let sending = Sending {
+                    connection,
+                    receipt,
+                    message,
+                };
+                let Some(call) = call else {
+                    self.order(Order::Send(sending));
+                    return None;
+                };
+                let mut calls = self.calls.borrow_mut();
+                let slot = calls.entry(call).or_default();
+                slot.sending = Some(sending);
+                return slot.waker.take();
+            }
+            Action::Abandon {
+                generation,
+                request,
+            } => {
+                if let Some(connection) = self.connections.borrow().get(&generation) {
+                    connection.abandon(request.0);
+                }
+            }
+            Action::Disconnect {
+                generation,
+                orderly,
+            } => {
+                let connection = self.connections.borrow_mut().remove(&generation);
+                self.order(Order::Disconnect(
+                    generation,
+                    connection.filter(|_| orderly),
+                ));
+            }
+            Action::Resolve(Resolution::Call(call, verdict)) => {
+                let mut calls = self.calls.borrow_mut();
+                let slot = calls.entry(call).or_default();
+                slot.verdict = Some(verdict);
+                return slot.waker.take();
+            }
+            Action::Resolve(resolution) => {
+                let ticket = match &resolution {
+                    Resolution::Reconnect(ticket, _)
+                    | Resolution::Tools(ticket, _)
+                    | Resolution::Reconcile(ticket, _) => *ticket,
+                    Resolution::Call(..) => return None,
+                };
+                let mut tickets = self.tickets.borrow_mut();
+                let slot = tickets.entry(ticket).or_default();
+                slot.resolution = Some(resolution);
+                return slot.waker.take();
+            }
+        }
+        None
+    }
+
+    fn order(&self, order: Order) {
+        self.orders.borrow_mut().push(order);
+    }
+
+    /// What a call's task is to do next.
+    pub(super) fn poll_call(&self, cx: &mut Context<'_>, call: CallId) -> Poll<CallStep> {
+        let mut calls = self.calls.borrow_mut();
+        let slot = calls.entry(call).or_default();
+        // A verdict makes a message that was not given away yet needless.
+        if let Some(verdict) = slot.verdict.take() {
+            calls.remove(&call);
+            return Poll::Ready(CallStep::Verdict(verdict));
+        }
+        if let Some(sending) = slot.sending.take() {
+            return Poll::Ready(CallStep::Send(sending));
+        }
+        slot.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The task of a call is gone.
+    pub(super) fn forget_call(&self, call: CallId) {
+        self.calls.borrow_mut().remove(&call);
+    }
+
+    /// The end of what a ticket stands for.
+    pub(super) fn poll_ticket(&self, cx: &mut Context<'_>, ticket: Ticket) -> Poll<Resolution> {
+        let mut tickets = self.tickets.borrow_mut();
+        let slot = tickets.entry(ticket).or_default();
+        if let Some(resolution) = slot.resolution.take() {
+            tickets.remove(&ticket);
+            return Poll::Ready(resolution);
+        }
+        slot.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Nobody waits for a ticket any more.
+    pub(super) fn forget_ticket(&self, ticket: Ticket) {
+        self.tickets.borrow_mut().remove(&ticket);
+    }
+
+    /// Wakes this task when something happened that no slot is for.
+    pub(super) fn watch(&self, cx: &Context<'_>) {
+        let mut watchers = self.watchers.borrow_mut();
+        if !watchers.iter().any(|watcher| watcher.will_wake(cx.waker())) {
+            watchers.push(cx.waker().clone());
+        }
+    }
+
+    /// Whether the driver has nothing left to do.
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.driving.get()
+    }
+
+    /// The driver's orders; it is woken when there are more.
+    pub(super) fn take_orders(&self, cx: &Context<'_>) -> Vec<Order> {
+        *self.driver.borrow_mut() = Some(cx.waker().clone());
+        self.orders.take()
+    }
+
+    /// The driver ends, unless there is something to do.
+    pub(super) fn try_rest(&self) -> bool {
+        if self.has_work() {
+            return false;
+        }
+        self.driving.set(false);
+        self.driver.take();
+        self.alarm.set(None);
+        self.watchers.take().into_iter().for_each(Waker::wake);
+        true
+    }
+
+    /// A connection is up.
+    pub(super) fn add_connection(&self, generation: Generation, connection: Rc<Connection>) {
+        self.connections.borrow_mut().insert(generation, connection);
+    }
+}

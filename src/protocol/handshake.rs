@@ -1,0 +1,213 @@
+//! The handshake of the revisions up to 2025-11-25: `initialize` and its answer.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use super::json::push_string;
+use super::jsonrpc::RequestId;
+use super::message::{Outgoing, push, request};
+use super::revision::Revision;
+
+/// What the client says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Implementation {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The server as it introduced itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name; empty if it gave none.
+    pub name: String,
+    /// Its version; empty if it gave none.
+    pub version: String,
+    /// The revision agreed on.
+    pub revision: Revision,
+    /// Its `capabilities`, verbatim.
+    pub capabilities: String,
+    /// Its instructions.
+    pub instructions: Option<String>,
+}
+
+impl Server {
+    /// The server of a session that somebody else initialised: all that is known is the revision.
+    pub fn unintroduced(revision: Revision) -> Self {
+        Self {
+            name: String::new(),
+            version: String::new(),
+            revision,
+            capabilities: "{}".to_owned(),
+            instructions: None,
+        }
+    }
+}
+
+/// Why an answer to `initialize` makes no session.
+#[derive(Debug, Error)]
+pub enum HandshakeError {
+    /// It is not the result that the revision asks for.
+    #[error("the answer to `initialize` cannot be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// The server speaks a revision that this client does not.
+    #[error(
+        "the server speaks the protocol revision `{found}`; this client speaks {}",
+        Known
+    )]
+    UnknownRevision {
+        /// What it speaks, cut to a reasonable length.
+        found: String,
+    },
+}
+
+/// The known revisions, as a list for people.
+struct Known;
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Revision::ALL
+            .iter()
+            .map(|revision| revision.as_str())
+            .collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+/// The `initialize` request, which offers the newest revision and no capability.
+pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
+    let mut out = request("initialize", id, 256);
+    push(&mut out, ",\"params\":{\"protocolVersion\":\"");
+    push(&mut out, Revision::LATEST.as_str());
+    push(&mut out, "\",\"capabilities\":{},\"clientInfo\":{\"name\":");
+    push_string(&mut out, &client.name);
+    push(&mut out, ",\"version\":");
+    push_string(&mut out, &client.version);
+    push(&mut out, "}}}");
+    Outgoing {
+        bytes: out,
+        method: "initialize",
+        request: Some(id),
+        revision: None,
+    }
+}
+
+/// Reads the result of `initialize`. Only the revision must be there: a server that forgets to
+/// introduce itself can still be called.
+///
+/// # Errors
+///
+/// [`HandshakeError`] if the result cannot be read, or names a revision that this client does not
+/// speak.
+pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Initialize<'a> {
+        protocol_version: String,
+        #[serde(borrow, default)]
+        capabilities: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        server_info: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        instructions: Option<&'a RawValue>,
+    }
+
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct ServerInfo {
+        name: String,
+        version: String,
+    }
+
+    let initialize: Initialize<'_> = serde_json::from_str(result.get())?;
+    let Some(revision) = Revision::parse(&initialize.protocol_version) else {
+        let found = initialize.protocol_version.chars().take(64).collect();
+        return Err(HandshakeError::UnknownRevision { found });
+    };
+    let info = initialize
+        .server_info
+        .and_then(|info| serde_json::from_str(info.get()).ok());
+    let ServerInfo { name, version } = info.unwrap_or_default();
+    Ok(Server {
+        name,
+        version,
+        revision,
+        capabilities: initialize
+            .capabilities
+            .map_or("{}", RawValue::get)
+            .to_owned(),
+        instructions: initialize
+            .instructions
+            .and_then(|text| serde_json::from_str(text.get()).ok()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(json: &str) -> Result<Server, HandshakeError> {
+        read(serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn every_known_revision_is_taken() {
+        for revision in Revision::ALL {
+            let json = format!(
+                r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"hi"}}"#
+            );
+            let server = of(&json).unwrap();
+            assert_eq!(server.revision, revision);
+            assert_eq!((server.name.as_str(), server.version.as_str()), ("s", "1"));
+            assert_eq!(server.capabilities, r#"{"tools":{}}"#);
+            assert_eq!(server.instructions.as_deref(), Some("hi"));
+        }
+    }
+
+    #[test]
+    fn a_poor_introduction_is_enough() {
+        for json in [
+            r#"{"protocolVersion":"2025-06-18"}"#,
+            r#"{"protocolVersion":"2025-06-18","capabilities":null,"serverInfo":null,"instructions":null}"#,
+            r#"{"protocolVersion":"2025-06-18","serverInfo":7,"instructions":7}"#,
+        ] {
+            let server = of(json).unwrap();
+            assert_eq!(
+                (server.name.as_str(), server.instructions),
+                ("", None),
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_revision_or_none_is_no_session() {
+        assert!(matches!(
+            of(r#"{"protocolVersion":"2023-01-01"}"#),
+            Err(HandshakeError::UnknownRevision { .. })
+        ));
+        for json in ["{}", "null", "[]", r#"{"protocolVersion":7}"#] {
+            assert!(
+                matches!(of(json), Err(HandshakeError::Unreadable(_))),
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn initialize_offers_the_newest() {
+        let client = Implementation {
+            name: "a \"b\"".to_owned(),
+            version: "1".to_owned(),
+        };
+        let text = String::from_utf8(initialize(RequestId(1), &client).bytes).unwrap();
+        assert_eq!(
+            text,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a \"b\"","version":"1"}}}"#
+        );
+    }
+}

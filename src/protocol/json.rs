@@ -1,0 +1,197 @@
+//! JSON that stays text: checked where it must be, never rebuilt.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Visitor};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+/// Why a text cannot be sent as a JSON object.
+#[derive(Debug, Error)]
+pub enum ObjectError {
+    /// It is not JSON.
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// It is JSON, but no object.
+    #[error("not a JSON object")]
+    NotAnObject,
+    /// A string in it holds half of a surrogate pair, which is no Unicode text: servers differ in
+    /// what they make of it.
+    #[error("a lone surrogate escape in a string")]
+    LoneSurrogate,
+}
+
+/// A JSON object as its author wrote it, on one line.
+#[derive(Debug)]
+pub struct Object(String);
+
+impl Object {
+    /// Takes a text that holds one JSON object. Everything in it is kept byte for byte, save for
+    /// line breaks between tokens, which become spaces: a message is one line.
+    ///
+    /// # Errors
+    ///
+    /// [`ObjectError`] says what is wrong with the text.
+    pub fn parse(text: String) -> Result<Self, ObjectError> {
+        let raw: &RawValue = serde_json::from_str(&text)?;
+        let object = raw.get();
+        if !object.starts_with('{') {
+            return Err(ObjectError::NotAnObject);
+        }
+        if has_lone_surrogate(object) {
+            return Err(ObjectError::LoneSurrogate);
+        }
+        // Inside a string, JSON allows no raw line break, so that each of them stands between tokens.
+        let breaks = |c: char| c == '\n' || c == '\r';
+        if object.len() == text.len() && !object.contains(breaks) {
+            return Ok(Self(text));
+        }
+        Ok(Self(object.replace(breaks, " ")))
+    }
+
+    /// The object's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands between its braces, without surrounding space: empty for `{}`.
+    pub fn members(&self) -> &str {
+        self.0
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+            .unwrap_or_default()
+            .trim()
+    }
+}
+
+/// Whether a valid JSON text holds an escape of half a surrogate pair.
+fn has_lone_surrogate(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at..];
+        let Some(unit) = code_unit(escape) else {
+            // A short escape: two characters, the second of which may be a backslash.
+            rest = escape.get(2..).unwrap_or_default();
+            continue;
+        };
+        let after = escape.get(6..).unwrap_or_default();
+        rest = match unit {
+            0xd800..=0xdbff if matches!(code_unit(after), Some(0xdc00..=0xdfff)) => {
+                after.get(6..).unwrap_or_default()
+            }
+            0xd800..=0xdfff => return true,
+            _ => after,
+        };
+    }
+    false
+}
+
+/// The code unit of a `\uXXXX` at the start of the text.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+/// Appends a text as a JSON string.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    // Writing a string into a vector cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+/// Reads a member's name, and tells which of some names it is, without keeping it.
+#[derive(Clone, Copy)]
+pub struct OneOf(pub &'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for OneOf {
+    type Value = Option<&'static str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Self::Value, D::Error> {
+        input.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for OneOf {
+    type Value = Option<&'static str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a member's name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().find(|known| **known == name).copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str) -> String {
+        Object::parse(text.to_owned()).unwrap().as_str().to_owned()
+    }
+
+    #[test]
+    fn an_object_is_kept_byte_for_byte() {
+        for text in [
+            "{}",
+            r#"{"a":null}"#,
+            r#"{"n":7960607143101464576,"x":1.0,"z":-0,"e":1e400}"#,
+            r#"{ "a" : [1,2], "a" : 3 }"#,
+            r#"{"s":"\ud83d\ude00 \\ud83d \u00e9"}"#,
+        ] {
+            assert_eq!(kept(text), text);
+        }
+    }
+
+    #[test]
+    fn line_breaks_between_tokens_become_spaces() {
+        assert_eq!(kept("\n{\r\n\"a\":\n1}\n"), "{  \"a\": 1}");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["null", "[]", "7", "\"{}\""] {
+            assert!(
+                matches!(
+                    Object::parse(text.to_owned()),
+                    Err(ObjectError::NotAnObject)
+                ),
+                "{text}"
+            );
+        }
+        for text in ["", "{", "{}{}", "{\"a\":\"\n\"}", "{'a':1}", "{\"a\":nul}"] {
+            assert!(
+                matches!(Object::parse(text.to_owned()), Err(ObjectError::Syntax(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_refused() {
+        for text in [
+            r#"{"s":"\ud83d"}"#,
+            r#"{"s":"\ud83dx"}"#,
+            r#"{"s":"\ude00\ud83d"}"#,
+            r#"{"s":"\ud83d\ud83d\ude00"}"#,
+            r#"{"\udc00":1}"#,
+        ] {
+            assert!(
+                matches!(
+                    Object::parse(text.to_owned()),
+                    Err(ObjectError::LoneSurrogate)
+                ),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn members_are_what_stands_between_the_braces() {
+        assert_eq!(Object::parse("{ }".to_owned()).unwrap().members(), "");
+        assert_eq!(
+            Object::parse("{ \"a\":1 }".to_owned()).unwrap().members(),
+            "\"a\":1"
+        );
+    }
+}

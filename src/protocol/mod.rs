@@ -1,0 +1,9 @@
+//! MCP on the wire: JSON-RPC in and out, and what differs by revision in one place.
+
+pub mod handshake;
+pub mod json;
+pub mod jsonrpc;
+pub mod message;
+pub mod revision;
+pub mod tool_list;
+pub mod tool_result;

@@ -1,0 +1,197 @@
+//! One call, from the caller's hand to its verdict. The types carry the contract:
+//!
+//! - A [`Ready`] call has a message to send. [`Ready::hand_over`] consumes it: what remains is
+//!   [`HandedOver`], which has none.
+//! - A call comes back from there only by [`HandedOver::retry`], which consumes a [`Permit`]: proof
+//!   that the attempt did not run, or a grant of the caller's.
+//! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
+
+use std::time::Duration;
+
+use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::message::{self, Invocation, Outgoing};
+use crate::protocol::revision::Revision;
+
+use super::policy::{Permit, Spent};
+use super::time::Instant;
+use super::verdict::{
+    Attempt, CallId, Cause, NotExecuted, Outcome, Stage, UnknownOutcome, Verdict,
+};
+
+/// A call without a verdict.
+#[derive(Debug)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// The caller's name for it.
+    pub key: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// When it began.
+    pub begun: Instant,
+    /// When its time is up.
+    pub deadline: Instant,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What it used of the caller's policies.
+    pub spent: Spent,
+    /// How often it was handed over.
+    pub attempts: u32,
+    /// What an earlier attempt left behind: it may have run.
+    pub doubt: Option<Doubt>,
+    /// The requests of earlier attempts that may have run: an answer to one of them is an answer.
+    pub earlier: Vec<RequestId>,
+    /// Where it is.
+    pub state: State,
+}
+
+/// Where a call is.
+#[derive(Debug)]
+pub enum State {
+    /// Not in anybody's hands: it waits for a connection.
+    Ready(Ready),
+    /// With the transport, or beyond.
+    HandedOver(HandedOver),
+    /// Between two states, within one function.
+    Moving,
+}
+
+/// A call that was not handed over, or whose last attempt is known not to have run or may be repeated.
+#[derive(Debug)]
+pub struct Ready(Invocation);
+
+/// A call that may have been delivered.
+#[derive(Debug)]
+pub struct HandedOver {
+    /// Its attempt.
+    pub attempt: Attempt,
+    /// How far it is known to have come.
+    pub stage: Stage,
+    /// What a permit would bring back; dropped as soon as no permit can come.
+    kept: Option<Invocation>,
+}
+
+/// An earlier attempt that may have run.
+#[derive(Debug)]
+pub struct Doubt {
+    /// How far it had come.
+    pub stage: Stage,
+    /// Why its outcome is unknown.
+    pub cause: Cause,
+}
+
+impl Ready {
+    /// A call that nobody has seen yet.
+    pub fn new(invocation: Invocation) -> Self {
+        Self(invocation)
+    }
+
+    /// Gives the message away. From here on the call may have run.
+    pub fn hand_over(
+        self,
+        attempt: Attempt,
+        revision: Revision,
+        keep: bool,
+    ) -> (Outgoing, HandedOver) {
+        let message = message::tools_call(attempt.request, &self.0, revision);
+        let kept = keep.then_some(self.0);
+        (
+            message,
+            HandedOver {
+                attempt,
+                stage: Stage::HandingOver,
+                kept,
+            },
+        )
+    }
+}
+
+impl HandedOver {
+    /// Notes that the call has come so far. It never goes back.
+    pub fn reached(&mut self, stage: Stage) {
+        self.stage = self.stage.max(stage);
+    }
+
+    /// No permit can come for this attempt any more: what it would bring back is let go.
+    pub fn settle(&mut self) {
+        self.kept = None;
+    }
+
+    /// Whether something of an answer came back.
+    pub fn heard(&self) -> bool {
+        self.stage >= Stage::Answering
+    }
+
+    /// Makes the call ready again, for one more attempt; as it is if nothing was kept for one.
+    pub fn retry(mut self, _spent: Permit) -> Result<Ready, Self> {
+        self.kept.take().map(Ready).ok_or(self)
+    }
+}
+
+impl Call {
+    /// How far the call is known to have come, all attempts taken together.
+    pub fn stage(&self) -> Stage {
+        let now = match &self.state {
+            State::HandedOver(handed_over) => handed_over.stage,
+            State::Ready(_) | State::Moving => Stage::Waiting,
+        };
+        self.doubt
+            .as_ref()
+            .map_or(now, |doubt| doubt.stage.max(now))
+    }
+
+    /// The attempt that is out.
+    pub fn attempt(&self) -> Option<Attempt> {
+        match &self.state {
+            State::HandedOver(handed_over) => Some(handed_over.attempt),
+            State::Ready(_) | State::Moving => None,
+        }
+    }
+
+    /// The id that the transport waits under.
+    pub fn request(&self) -> Option<RequestId> {
+        self.attempt().map(|attempt| attempt.request)
+    }
+
+    /// Ends the call without an answer, for `cause`; or, if no attempt may have run, for `reason`.
+    pub fn end(self, cause: Cause, reason: NotExecuted) -> Verdict {
+        match (self.stage(), &self.doubt) {
+            (Stage::Waiting, None) => Err(reason),
+            // Only an earlier attempt is in doubt, and what ended the call did not concern it.
+            (_, Some(_)) if self.attempt().is_none() => Ok(self.unknown_as_doubted()),
+            _ => Ok(self.unknown(cause)),
+        }
+    }
+
+    /// Ends the call because its last attempt is known not to have run.
+    pub fn refuted(self, reason: NotExecuted) -> Verdict {
+        match self.doubt {
+            None => Err(reason),
+            Some(_) => Ok(self.unknown_as_doubted()),
+        }
+    }
+
+    /// Ends the call with an unknown outcome.
+    pub fn unknown(self, cause: Cause) -> Outcome {
+        let stage = self.stage();
+        self.unknown_at(stage, cause)
+    }
+
+    fn unknown_as_doubted(mut self) -> Outcome {
+        match self.doubt.take() {
+            Some(Doubt { stage, cause }) => self.unknown_at(stage, cause),
+            None => self.unknown(Cause::Closed),
+        }
+    }
+
+    fn unknown_at(self, stage: Stage, cause: Cause) -> Outcome {
+        Outcome::Unknown(UnknownOutcome {
+            call: self.id,
+            key: self.key,
+            tool: self.tool,
+            attempts: self.attempts,
+            stage,
+            cause,
+        })
+    }
+}

@@ -1,0 +1,438 @@
+//! Calls: begin, hand over, end.
+
+use std::time::Duration;
+
+use crate::protocol::json::Object;
+use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::message::{self, Invocation};
+
+use super::call::{Call, Doubt, Ready, State};
+use super::evidence::{Evidence, Proof, SendError, weigh};
+use super::keys;
+use super::link::Link;
+use super::policy::{Resend, Spent};
+use super::time::Instant;
+use super::verdict::{
+    Attempt, CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, Stage, Verdict,
+};
+use super::{
+    Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Timer, What,
+};
+
+/// One tool invocation, as its caller gives it.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// The caller's own name for the call.
+    pub key: Option<String>,
+    /// A JSON object.
+    pub arguments: Option<String>,
+    /// A JSON object.
+    pub meta: Option<String>,
+    /// Whether to ask for progress.
+    pub progress: bool,
+    /// Hard limit on the whole call.
+    pub timeout: Option<Duration>,
+}
+
+impl Session {
+    /// Begins a call. It ends by [`Resolution::Call`].
+    ///
+    /// # Errors
+    ///
+    /// [`NotExecuted`] if it is refused here and now: the session is closed, the call is wrong, a
+    /// limit is reached, or there is no connection and none will be made.
+    pub fn call(&mut self, now: Instant, call: ToolCall) -> Result<CallId, NotExecuted> {
+        if !self.open {
+            return Err(NotExecuted::Closed);
+        }
+        let ToolCall {
+            name,
+            key,
+            arguments,
+            meta,
+            progress,
+            timeout,
+        } = call;
+        let invocation = Invocation {
+            arguments: self.object("arguments", arguments)?,
+            meta: self.object("meta", meta)?,
+            tool: name,
+            progress,
+        };
+        if key.as_ref().is_some_and(|key| key.len() > keys::LONGEST) {
+            let reason = format!("the key is longer than {} bytes", keys::LONGEST);
+            return Err(NotExecuted::InvalidCall(reason));
+        }
+        if self.in_flight() >= self.options.limits.in_flight {
+            let detail = format!(
+                "{} calls are in flight, as many as may be",
+                self.in_flight()
+            );
+            return Err(NotExecuted::NotSent(Failure::new(
+                FailureKind::Busy,
+                detail,
+            )));
+        }
+        self.ensure_link(now)?;
+        if let Some(key) = &key
+            && !self.keys.claim(key)
+        {
+            return Err(NotExecuted::InvalidCall(format!(
+                "the key `{key}` is used already"
+            )));
+        }
+
+        let id = self.ids.call();
+        let timing = &self.options.timing;
+        let timeout = timeout.unwrap_or(timing.call);
+        let deadline = now + timeout.min(timing.cap);
+        self.timers.insert((deadline, Timer::Call(id)));
+        let call = Call {
+            id,
+            key,
+            tool: invocation.tool.clone(),
+            begun: now,
+            deadline,
+            timeout,
+            spent: Spent::default(),
+            attempts: 0,
+            doubt: None,
+            earlier: Vec::new(),
+            state: State::Ready(Ready::new(invocation)),
+        };
+        self.calls.insert(id, call);
+        self.queue.push_back(Queued::Call(id));
+        Ok(id)
+    }
+
+    fn object(&self, member: &str, text: Option<String>) -> Result<Option<Object>, NotExecuted> {
+        let Some(text) = text else { return Ok(None) };
+        let limit = self.options.limits.message_bytes;
+        if text.len() > limit {
+            let reason = format!("`{member}` is larger than the {limit} bytes allowed");
+            return Err(NotExecuted::InvalidCall(reason));
+        }
+        match Object::parse(text) {
+            Ok(object) => Ok(Some(object)),
+            Err(error) => Err(NotExecuted::InvalidCall(format!("`{member}`: {error}"))),
+        }
+    }
+
+    /// Stops waiting for a call. False if it has its verdict.
+    pub fn cancel(&mut self, call: CallId) -> bool {
+        self.give_up(
+            call,
+            Cause::Cancelled,
+            FailureKind::Cancelled,
+            "cancelled before it was sent",
+        )
+    }
+
+    pub(super) fn call_timed_out(&mut self, _now: Instant, call: CallId) {
+        let detail = "the deadline passed before it was sent";
+        self.give_up(call, Cause::TimedOut, FailureKind::TimedOut, detail);
+    }
+
+    fn give_up(&mut self, call: CallId, cause: Cause, kind: FailureKind, detail: &str) -> bool {
+        let Some(call) = self.calls.remove(&call) else {
+            return false;
+        };
+        if let Some(attempt) = call.attempt() {
+            let reason = if cause == Cause::TimedOut {
+                "deadline"
+            } else {
+                "cancelled"
+            };
+            self.stop_waiting(attempt, reason);
+        }
+        let reason = NotExecuted::NotSent(Failure::new(kind, detail));
+        self.end(call, |call| call.end(cause, reason));
+        true
+    }
+
+    /// Tells the server, once, that nobody waits for this request any more, and the transport too.
+    pub(super) fn stop_waiting(&mut self, attempt: Attempt, reason: &str) {
+        let Attempt {
+            generation,
+            request,
+        } = attempt;
+        let Some(revision) = self
+            .connections
+            .get(&generation)
+            .and_then(|up| up.revision())
+        else {
+            return;
+        };
+        self.control(generation, message::cancelled(request, reason, revision));
+    }
+
+    /// Gives a call's message away.
+    pub(super) fn hand_over(&mut self, generation: Generation, id: CallId) -> Option<Action> {
+        let revision = self.connections.get(&generation)?.revision()?;
+        let call = self.calls.get_mut(&id)?;
+        let State::Ready(ready) = std::mem::replace(&mut call.state, State::Moving) else {
+            return None;
+        };
+        let request = self.ids.request();
+        let attempt = Attempt {
+            generation,
+            request,
+        };
+        // What no policy can bring back need not be kept.
+        let keep = self.options.resend != Resend::Never || self.options.granted(&call.tool) > 0;
+        let (message, handed_over) = ready.hand_over(attempt, revision, keep);
+        call.state = State::HandedOver(handed_over);
+        call.attempts += 1;
+        self.requests.insert(
+            request,
+            Awaited {
+                generation,
+                purpose: Purpose::Call(id),
+            },
+        );
+        let receipt = Receipt {
+            generation,
+            what: What::Request(request),
+        };
+        Some(Action::Send {
+            call: Some(id),
+            receipt,
+            message,
+        })
+    }
+
+    /// A call's `send` returned.
+    pub(super) fn call_sent(
+        &mut self,
+        now: Instant,
+        id: CallId,
+        attempt: Attempt,
+        result: Result<Delivery, SendError>,
+    ) {
+        let granted = self
+            .calls
+            .get(&id)
+            .map_or(0, |call| self.options.granted(&call.tool));
+        let Some(State::HandedOver(handed_over)) =
+            self.calls.get_mut(&id).map(|call| &mut call.state)
+        else {
+            return;
+        };
+        // The result of an earlier attempt's `send`, which was given up.
+        if handed_over.attempt != attempt {
+            return;
+        }
+        let error = match result {
+            Ok(delivery) => {
+                handed_over.reached(match delivery {
+                    Delivery::HandedOver => Stage::HandedOver,
+                    Delivery::Accepted => Stage::Accepted,
+                });
+                if granted == 0 {
+                    handed_over.settle();
+                }
+                return;
+            }
+            Err(error) => error,
+        };
+        let heard = handed_over.heard();
+        self.note_send_error(now, attempt.generation, &error);
+        match weigh(error, attempt.request, heard) {
+            Evidence::Proof(proof) => self.attempt_refuted(now, id, proof),
+            Evidence::Answer(body) => {
+                self.arrived(now, attempt.generation, body, Some(attempt.request));
+            }
+            Evidence::Nothing(error) => {
+                let cause = match error {
+                    SendError::Refused(refusal) => Cause::Refused(refusal),
+                    SendError::NotSent(failure)
+                    | SendError::Truncated(failure)
+                    | SendError::Unknown(failure) => Cause::Transport(failure),
+                };
+                self.attempt_unknown(now, id, cause);
+            }
+        }
+    }
+
+    /// A call's attempt is proven not to have run.
+    fn attempt_refuted(&mut self, now: Instant, id: CallId, proof: Proof) {
+        let Some(mut call) = self.calls.remove(&id) else {
+            return;
+        };
+        if let Some(request) = call.request() {
+            self.requests.remove(&request);
+        }
+        let accepted = self.options.accepts(&proof);
+        let may_go_on = now < call.deadline && self.may_have_link(now);
+        let permit = may_go_on
+            .then(|| self.options.permit_resend(&proof, &mut call.spent))
+            .flatten();
+        let reason = proof.into_reason();
+        // A refusal that the caller does not accept leaves a doubt behind.
+        let refused = match &reason {
+            NotExecuted::Refused(refusal) if !accepted => Some(Cause::Refused(refusal.clone())),
+            _ => None,
+        };
+        if let Some(permit) = permit
+            && let State::HandedOver(handed_over) =
+                std::mem::replace(&mut call.state, State::Moving)
+        {
+            let stage = handed_over.stage;
+            match handed_over.retry(permit) {
+                Ok(ready) => {
+                    if let (Some(cause), None) = (refused, &call.doubt) {
+                        call.doubt = Some(Doubt { stage, cause });
+                    }
+                    call.state = State::Ready(ready);
+                    self.calls.insert(id, call);
+                    self.queue.push_front(Queued::Call(id));
+                    self.want_link(now);
+                    return;
+                }
+                Err(handed_over) => call.state = State::HandedOver(handed_over),
+            }
+        }
+        self.end(call, |call| match refused {
+            Some(cause) if call.doubt.is_none() => Ok(call.unknown(cause)),
+            _ => call.refuted(reason),
+        });
+    }
+
+    /// Nobody can say whether a call's attempt ran.
+    pub(super) fn attempt_unknown(&mut self, now: Instant, id: CallId, cause: Cause) {
+        let Some(mut call) = self.calls.remove(&id) else {
+            return;
+        };
+        let permit = (now < call.deadline && self.may_have_link(now))
+            .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
+            .flatten();
+        if let Some(permit) = permit
+            && let State::HandedOver(handed_over) =
+                std::mem::replace(&mut call.state, State::Moving)
+        {
+            let (stage, request) = (handed_over.stage, handed_over.attempt.request);
+            match handed_over.retry(permit) {
+                Ok(ready) => {
+                    call.doubt = Some(Doubt { stage, cause });
+                    call.earlier.push(request);
+                    call.state = State::Ready(ready);
+                    self.calls.insert(id, call);
+                    self.queue.push_back(Queued::Call(id));
+                    self.want_link(now);
+                    return;
+                }
+                Err(handed_over) => call.state = State::HandedOver(handed_over),
+            }
+        }
+        self.end(call, |call| Ok(call.unknown(cause)));
+    }
+
+    /// The connection that a call was in flight on is replaced.
+    pub(super) fn attempt_replaced(&mut self, id: CallId) {
+        if let Some(call) = self.calls.remove(&id) {
+            self.end(call, |call| Ok(call.unknown(Cause::SessionReplaced)));
+        }
+    }
+
+    /// A call's answer came.
+    pub(super) fn call_answered(&mut self, id: CallId, answer: impl FnOnce(u32) -> Outcome) {
+        let Some(mut call) = self.calls.remove(&id) else {
+            return;
+        };
+        if let State::HandedOver(handed_over) = &mut call.state {
+            handed_over.reached(Stage::Answered);
+        }
+        let outcome = answer(call.attempts);
+        self.end(call, |_| Ok(outcome));
+    }
+
+    /// A call that is no longer held cannot get the connection it waits for.
+    pub(super) fn call_cannot_connect(&mut self, id: CallId, reason: NotExecuted) {
+        if let Some(call) = self.calls.remove(&id) {
+            self.end(call, |call| call.refuted(reason));
+        }
+    }
+
+    pub(super) fn close_calls(&mut self) {
+        for call in std::mem::take(&mut self.calls).into_values() {
+            self.end(call, |call| call.end(Cause::Closed, NotExecuted::Closed));
+        }
+    }
+
+    /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
+    /// for it is noted.
+    fn end(&mut self, call: Call, verdict: impl FnOnce(Call) -> Verdict) {
+        let id = call.id;
+        self.timers.remove(&(call.deadline, Timer::Call(id)));
+        if matches!(call.state, State::Ready(_)) {
+            self.queue.retain(|queued| *queued != Queued::Call(id));
+        }
+        let mut requests = call.earlier.clone();
+        requests.extend(call.request());
+        let verdict = verdict(call);
+        self.await_late(id, &verdict, requests);
+        if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
+            self.reconciled(id, outcome);
+        }
+        self.resolve(Resolution::Call(id, verdict));
+        self.sweep_connections();
+    }
+
+    /// What is left to await of a call that ended.
+    fn await_late(&mut self, id: CallId, verdict: &Verdict, requests: Vec<RequestId>) {
+        let Ok(Outcome::Unknown(unknown)) = verdict else {
+            for request in requests {
+                self.requests.remove(&request);
+            }
+            self.nothing_to_reconcile(id, verdict.is_err());
+            return;
+        };
+        // An answer came, or none can come any more.
+        let answered = matches!(
+            unknown.cause,
+            Cause::AnsweredWithError(_) | Cause::InputRequired(_)
+        );
+        let mut awaited = Vec::new();
+        for request in requests {
+            match self.requests.get_mut(&request) {
+                Some(out) if !answered && self.connections.contains_key(&out.generation) => {
+                    out.purpose = Purpose::Late(id);
+                    awaited.push(request);
+                }
+                _ => _ = self.requests.remove(&request),
+            }
+        }
+        let none_to_come = awaited.is_empty();
+        if let Some(forgotten) = self.unsettled.add(unknown, awaited) {
+            for request in &forgotten.awaited {
+                self.requests.remove(request);
+            }
+            self.nothing_to_reconcile(forgotten.call, true);
+        }
+        self.nothing_to_reconcile(id, none_to_come);
+    }
+
+    /// A call whose caller went away before its verdict is cancelled, and its verdict told by an event.
+    pub fn abandon(&mut self, id: CallId) {
+        if !self.cancel(id) {
+            return;
+        }
+        let is_verdict = |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
+        let Some(at) = self.actions.iter().position(is_verdict) else {
+            return;
+        };
+        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(unknown))))) =
+            self.actions.remove(at)
+        {
+            let kept = unknown.trimmed(self.options.limits.cause_bytes);
+            self.events.push(super::event::Event::Unclaimed(kept));
+        }
+    }
+
+    /// Whether a call that is ready may get a connection.
+    fn may_have_link(&self, now: Instant) -> bool {
+        !matches!(self.link, Link::Down) || self.may_connect(now).is_ok()
+    }
+}

@@ -1,0 +1,160 @@
+//! What happens beside the calls: a queue that nobody need read, bounded in number and bytes.
+
+use std::collections::VecDeque;
+
+use crate::protocol::handshake::Server;
+
+use super::verdict::{CallId, Failure, UnknownOutcome};
+
+/// Something that happened beside the calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A connection is up and its handshake done.
+    Connected(Server),
+    /// The connection is lost.
+    Disconnected(Failure),
+    /// A call whose outcome was unknown is answered now.
+    LateAnswer(CallId),
+    /// A call whose caller went away before its verdict.
+    Unclaimed(UnknownOutcome),
+    /// Progress of a call; its params, verbatim.
+    Progress(CallId, String),
+    /// Another notification of the server's.
+    Notification {
+        /// Its method.
+        method: String,
+        /// Its params, verbatim.
+        params: Option<String>,
+    },
+    /// Something odd, and how often in a row.
+    Diagnostic(String, u32),
+    /// So many events were dropped.
+    Dropped(u64),
+}
+
+impl Event {
+    /// About how many bytes it holds that somebody else chose.
+    fn size(&self) -> usize {
+        match self {
+            Self::Connected(server) => {
+                server.capabilities.len() + server.instructions.as_ref().map_or(0, String::len)
+            }
+            Self::Progress(_, params) => params.len(),
+            Self::Notification { method, params } => {
+                method.len() + params.as_ref().map_or(0, String::len)
+            }
+            Self::Diagnostic(text, _) => text.len(),
+            Self::Disconnected(failure) => failure.detail.iter().map(String::len).sum(),
+            Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
+        }
+    }
+}
+
+/// The queue.
+#[derive(Debug)]
+pub struct Events {
+    queue: VecDeque<Event>,
+    bytes: usize,
+    dropped: u64,
+    most: usize,
+    most_bytes: usize,
+}
+
+impl Events {
+    /// A queue of so many events and so many bytes.
+    pub fn new(most: usize, most_bytes: usize) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            most,
+            most_bytes,
+        }
+    }
+
+    /// Adds an event; where that is too much, the oldest go and are counted.
+    pub fn push(&mut self, event: Event) {
+        self.bytes = self.bytes.saturating_add(event.size());
+        self.queue.push_back(event);
+        while self.queue.len() > self.most || self.bytes > self.most_bytes {
+            let Some(oldest) = self.queue.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.size();
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// Adds a diagnostic; the same one again only counts.
+    pub fn diagnose(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if let Some(Event::Diagnostic(last, count)) = self.queue.back_mut()
+            && *last == text
+        {
+            *count = count.saturating_add(1);
+            return;
+        }
+        self.push(Event::Diagnostic(text, 1));
+    }
+
+    /// The next event. That some were dropped is told first: they were older.
+    pub fn pop(&mut self) -> Option<Event> {
+        if self.dropped > 0 {
+            return Some(Event::Dropped(std::mem::take(&mut self.dropped)));
+        }
+        let event = self.queue.pop_front()?;
+        self.bytes -= event.size();
+        Some(event)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.dropped == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notification(bytes: usize) -> Event {
+        Event::Notification {
+            method: String::new(),
+            params: Some("x".repeat(bytes)),
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_are_counted() {
+        let mut events = Events::new(2, 100);
+        (1..=5).for_each(|id| events.push(Event::LateAnswer(CallId(id))));
+        assert_eq!(events.pop(), Some(Event::Dropped(3)));
+        assert_eq!(events.pop(), Some(Event::LateAnswer(CallId(4))));
+        assert_eq!(events.pop(), Some(Event::LateAnswer(CallId(5))));
+        assert_eq!(events.pop(), None);
+    }
+
+    #[test]
+    fn bytes_are_bounded_too() {
+        let mut events = Events::new(100, 100);
+        events.push(notification(60));
+        events.push(notification(60));
+        assert_eq!(events.pop(), Some(Event::Dropped(1)));
+        assert_eq!(events.pop(), Some(notification(60)));
+        events.push(notification(101));
+        assert_eq!(events.pop(), Some(Event::Dropped(1)));
+        assert!(events.is_empty());
+        assert_eq!(events.bytes, 0);
+    }
+
+    #[test]
+    fn the_same_diagnostic_in_a_row_is_one() {
+        let mut events = Events::new(10, 1000);
+        (0..1000).for_each(|_| events.diagnose("odd"));
+        events.diagnose("other");
+        events.diagnose("odd");
+        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1000)));
+        assert_eq!(events.pop(), Some(Event::Diagnostic("other".into(), 1)));
+        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1)));
+    }
+}

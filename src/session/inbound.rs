@@ -1,0 +1,437 @@
+//! What arrives, and whom it concerns.
+
+use serde_json::value::RawValue;
+
+use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
+use crate::protocol::{message, tool_result};
+
+use super::call::State;
+use super::event::Event;
+use super::time::Instant;
+use super::verdict::{
+    CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError,
+    RpcError, Stage, ToolResult, Undecodable,
+};
+use super::{Incoming, Purpose, Session, Timer};
+
+impl Session {
+    /// A `receive` returned. An error means that the connection is lost.
+    pub fn received(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        result: Result<Incoming, Failure>,
+    ) {
+        // Nothing of a connection that was let go concerns anybody.
+        if !self.connections.contains_key(&generation) {
+            return;
+        }
+        match result {
+            Ok(Incoming::Message { bytes, channel }) => {
+                let limit = self.options.limits.message_bytes;
+                if bytes.len() > limit {
+                    let size = u64::try_from(bytes.len()).ok();
+                    let tail = &bytes[bytes.len() - bytes.len().min(256)..];
+                    self.too_large(
+                        now,
+                        generation,
+                        &bytes[..limit.min(4096)],
+                        tail,
+                        size,
+                        channel,
+                    );
+                } else {
+                    self.arrived(now, generation, bytes, channel);
+                }
+            }
+            Ok(Incoming::TooLarge {
+                head,
+                tail,
+                size,
+                channel,
+            }) => {
+                self.too_large(now, generation, &head, &tail, size, channel);
+            }
+            Ok(Incoming::AnswerLost(request, failure)) => {
+                self.answer_lost(now, generation, request, failure);
+            }
+            Ok(Incoming::End) => {
+                let failure = Failure::new(FailureKind::Closed, "the server ended the connection");
+                self.lost(now, generation, failure);
+            }
+            Err(failure) => self.lost(now, generation, failure),
+        }
+    }
+
+    /// A message came, alone or with others in an array.
+    pub(super) fn arrived(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        bytes: Vec<u8>,
+        channel: Option<RequestId>,
+    ) {
+        let arrival = Arrival {
+            now,
+            generation,
+            bytes: &bytes,
+            channel,
+        };
+        let array = jsonrpc::read(&bytes, &mut |message| match message {
+            Ok(Message::Response { id, body }) => self.response(&arrival, id, body),
+            Ok(Message::Request { id, method }) => self.request(&arrival, id, &method),
+            Ok(Message::Notification { method, params }) => {
+                self.notification(&arrival, method, params)
+            }
+            Err(malformed) => self.malformed(&arrival, malformed),
+        });
+        let revision = self
+            .connections
+            .get(&generation)
+            .and_then(|up| up.revision());
+        if array && revision.is_some_and(|revision| !revision.has_batches()) {
+            self.events
+                .diagnose("messages in an array, which the revision does not have");
+        }
+    }
+
+    fn response(
+        &mut self,
+        arrival: &Arrival<'_>,
+        id: ResponseId,
+        body: Result<&RawValue, &RawValue>,
+    ) {
+        let request = match (id, arrival.channel) {
+            (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
+            (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
+                if request != channel {
+                    let text =
+                        format!("an answer to request {request} on the channel of {channel}");
+                    return self.events.diagnose(text);
+                }
+                request
+            }
+            // An error for nobody, on a channel that only one request has, is for that one.
+            (ResponseId::Null, Some(channel)) if body.is_err() => {
+                self.events.diagnose(format!(
+                    "an error without an id, on the channel of {channel}"
+                ));
+                channel
+            }
+            (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
+            (ResponseId::Foreign, _) => {
+                return self.events.diagnose("an answer to no request of ours");
+            }
+        };
+        if let ResponseId::AsString(_) = id {
+            self.events
+                .diagnose("an answer whose id is a string, to a request whose id is a number");
+        }
+        let Some(out) = self.requests.get(&request).copied() else {
+            return self
+                .events
+                .diagnose(format!("an answer to request {request}, which awaits none"));
+        };
+        // An answer is one only on the connection that its attempt was made on.
+        if out.generation != arrival.generation {
+            return self.events.diagnose(format!(
+                "an answer to request {request} of connection {} on connection {}",
+                out.generation.0, arrival.generation.0
+            ));
+        }
+        match out.purpose {
+            Purpose::Call(call) => self.answer_to_call(arrival, call, body),
+            Purpose::Late(call) => self.answer_came_late(call, request, body),
+            Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
+            Purpose::Initialize => {
+                self.requests.remove(&request);
+                self.initialize_answered(arrival.now, arrival.generation, body);
+            }
+        }
+    }
+
+    fn answer_to_call(
+        &mut self,
+        arrival: &Arrival<'_>,
+        call: CallId,
+        body: Result<&RawValue, &RawValue>,
+    ) {
+        match body {
+            Ok(result) => match known(result) {
+                Ok(known) => self.call_answered(call, |attempts| known.outcome(call, attempts)),
+                Err(input) => {
+                    self.answer_leaves_unknown(arrival.now, call, Cause::InputRequired(input))
+                }
+            },
+            Err(error) => {
+                let cause = match RpcError::read(error) {
+                    Some(error) => Cause::AnsweredWithError(error),
+                    None => Cause::Undecodable(
+                        self.undecodable("an error that cannot be read", arrival.bytes),
+                    ),
+                };
+                self.answer_leaves_unknown(arrival.now, call, cause);
+            }
+        }
+    }
+
+    /// A call was answered, but the answer does not tell what became of it.
+    fn answer_leaves_unknown(&mut self, now: Instant, call: CallId, cause: Cause) {
+        if let Some(State::HandedOver(handed_over)) =
+            self.calls.get_mut(&call).map(|call| &mut call.state)
+        {
+            handed_over.reached(Stage::Answered);
+        }
+        self.attempt_unknown(now, call, cause);
+    }
+
+    /// An answer to a call that had ended as unknown.
+    fn answer_came_late(
+        &mut self,
+        call: CallId,
+        request: RequestId,
+        body: Result<&RawValue, &RawValue>,
+    ) {
+        self.requests.remove(&request);
+        let Ok(Ok(known)) = body.map(known) else {
+            self.events
+                .diagnose("a late answer that leaves its call's outcome unknown");
+            return self.nothing_to_reconcile(call, false);
+        };
+        let attempts = self.unsettled.attempts(call).unwrap_or(1);
+        let outcome = known.outcome(call, attempts);
+        self.reconciled(call, &outcome);
+        if self.unsettled.answer(call, outcome) {
+            self.events.push(Event::LateAnswer(call));
+        }
+    }
+
+    fn malformed(&mut self, arrival: &Arrival<'_>, malformed: Malformed) {
+        let Malformed { request, reason } = malformed;
+        // What came on a request's own channel was meant for it, whatever it says.
+        match arrival.channel.or(request) {
+            Some(request) => self.answer_unreadable(arrival, request, reason),
+            None => self
+                .events
+                .diagnose("skipped a message that is not JSON-RPC"),
+        }
+    }
+
+    fn answer_unreadable(&mut self, arrival: &Arrival<'_>, request: RequestId, reason: String) {
+        let Some(out) = self.requests.get(&request).copied() else {
+            return self
+                .events
+                .diagnose("an unreadable answer that nobody awaits");
+        };
+        if out.generation != arrival.generation {
+            return self
+                .events
+                .diagnose("an unreadable answer from another connection");
+        }
+        let unreadable = self.undecodable(reason, arrival.bytes);
+        match out.purpose {
+            Purpose::Call(call) => {
+                self.answer_leaves_unknown(arrival.now, call, Cause::Undecodable(unreadable));
+            }
+            Purpose::Late(_) => self.events.diagnose("a late answer that cannot be read"),
+            Purpose::Read(ticket) => {
+                self.requests.remove(&request);
+                self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
+            }
+            Purpose::Initialize => {
+                let reason = format!(
+                    "the answer to `initialize` cannot be read: {}",
+                    unreadable.reason
+                );
+                let failure = HandshakeFailure {
+                    reason,
+                    error: None,
+                    failure: None,
+                };
+                self.handshake_failed(arrival.now, failure);
+            }
+        }
+    }
+
+    fn too_large(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        head: &[u8],
+        tail: &[u8],
+        size: Option<u64>,
+        channel: Option<RequestId>,
+    ) {
+        let limit = self.options.limits.message_bytes;
+        let reason = match size {
+            Some(size) => format!("{size} bytes, more than the {limit} allowed"),
+            None => format!("more than the {limit} bytes allowed"),
+        };
+        match channel.or_else(|| jsonrpc::salvage(head, tail)) {
+            Some(request) => {
+                let arrival = Arrival {
+                    now,
+                    generation,
+                    bytes: head,
+                    channel,
+                };
+                self.answer_unreadable(&arrival, request, reason);
+            }
+            None => self
+                .events
+                .diagnose(format!("skipped a message of {reason}")),
+        }
+    }
+
+    fn answer_lost(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        request: RequestId,
+        failure: Failure,
+    ) {
+        let out = self.requests.get(&request).copied();
+        let Some(out) = out.filter(|out| out.generation == generation) else {
+            return;
+        };
+        // Nothing comes for it any more, also not late.
+        self.requests.remove(&request);
+        match out.purpose {
+            Purpose::Call(call) => {
+                if self.calls.get(&call).and_then(|call| call.request()) == Some(request) {
+                    self.attempt_unknown(now, call, Cause::Transport(failure));
+                }
+            }
+            Purpose::Late(call) => self.nothing_to_reconcile(call, false),
+            Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
+            Purpose::Initialize => {
+                let reason = "the answer to `initialize` was lost".to_owned();
+                let failure = HandshakeFailure {
+                    reason,
+                    error: None,
+                    failure: Some(failure),
+                };
+                self.handshake_failed(now, failure);
+            }
+        }
+        self.sweep_connections();
+    }
+
+    /// A request of the server's. No capability is declared, so that all but `ping` are refused.
+    fn request(&mut self, arrival: &Arrival<'_>, id: &RawValue, method: &str) {
+        let revision = self
+            .connections
+            .get(&arrival.generation)
+            .and_then(|up| up.revision());
+        self.control(
+            arrival.generation,
+            message::answer(id.get(), method, revision),
+        );
+        if method != "ping" {
+            let method: String = method.chars().take(64).collect();
+            self.events
+                .diagnose(format!("refused the server's request `{method}`"));
+        }
+    }
+
+    fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<&RawValue>) {
+        if method == "notifications/progress"
+            && let Some(params) = params
+            && let Some(call) = self.progress_of(arrival, params)
+        {
+            self.progressed(arrival.now, call);
+            self.events
+                .push(Event::Progress(call, params.get().to_owned()));
+            return;
+        }
+        let params = params.map(|params| params.get().to_owned());
+        self.events.push(Event::Notification { method, params });
+    }
+
+    /// The call whose progress this is: our tokens are the ids of its attempts.
+    fn progress_of(&self, arrival: &Arrival<'_>, params: &RawValue) -> Option<CallId> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Progress {
+            progress_token: u64,
+        }
+
+        let Progress { progress_token } = serde_json::from_str(params.get()).ok()?;
+        let request = RequestId(progress_token);
+        let out = self.requests.get(&request)?;
+        let on_its_way = out.generation == arrival.generation
+            && arrival.channel.is_none_or(|channel| channel == request);
+        match out.purpose {
+            Purpose::Call(call) if on_its_way => Some(call),
+            _ => None,
+        }
+    }
+
+    fn progressed(&mut self, now: Instant, id: CallId) {
+        let Some(call) = self.calls.get_mut(&id) else {
+            return;
+        };
+        if let State::HandedOver(handed_over) = &mut call.state {
+            handed_over.reached(Stage::Answering);
+        }
+        if self.options.timing.progress_extends {
+            self.timers.remove(&(call.deadline, Timer::Call(id)));
+            call.deadline = (now + call.timeout).min(call.begun + self.options.timing.cap);
+            self.timers.insert((call.deadline, Timer::Call(id)));
+        }
+    }
+
+    fn undecodable(&self, reason: impl Into<String>, bytes: &[u8]) -> Undecodable {
+        Undecodable::new(reason, bytes, self.options.limits.cause_bytes)
+    }
+}
+
+/// Where something came, and when.
+struct Arrival<'a> {
+    now: Instant,
+    generation: Generation,
+    bytes: &'a [u8],
+    channel: Option<RequestId>,
+}
+
+/// An answer that tells what became of its call.
+struct Known {
+    is_error: bool,
+    json: String,
+    warnings: Vec<String>,
+}
+
+/// Reads a result; the whole of it if it only asks for input.
+fn known(result: &RawValue) -> Result<Known, String> {
+    let reading = tool_result::read(result);
+    let json = result.get().to_owned();
+    if reading.input_required {
+        return Err(json);
+    }
+    Ok(Known {
+        is_error: reading.is_error,
+        json,
+        warnings: reading.warnings,
+    })
+}
+
+impl Known {
+    fn outcome(self, call: CallId, attempts: u32) -> Outcome {
+        let Self {
+            is_error,
+            json,
+            warnings,
+        } = self;
+        let result = ToolResult {
+            call,
+            attempts,
+            json,
+            warnings,
+        };
+        if is_error {
+            Outcome::ToolError(result)
+        } else {
+            Outcome::Ok(result)
+        }
+    }
+}

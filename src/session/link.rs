@@ -1,0 +1,602 @@
+//! The link to the server: connect, handshake, lose, replace.
+//!
+//! New messages go to one connection at most, the current one. A connection that turned out to take
+//! no more messages, while answers may still come on it, *lingers* until its calls have theirs.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use crate::protocol::handshake::{self, Server};
+use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::message::{self, Outgoing};
+use crate::protocol::revision::Revision;
+
+use super::event::Event;
+use super::evidence::SendError;
+use super::policy::Ownership;
+use super::recovery::{ConnectError, Next};
+use super::time::Instant;
+use super::verdict::{
+    Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError,
+    RpcError,
+};
+use super::{
+    Action, Awaited, Control, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What,
+};
+
+/// How long calls wait for a transport that does not return from sending `notifications/initialized`:
+/// the server has answered, so that it is a matter of order only, and a call bears its own risk.
+const INITIALIZED: Duration = Duration::from_secs(2);
+
+/// The most messages of the session's own that may be on their way on one connection. A server that
+/// asks without reading gets no more answers.
+const CONTROLS: usize = 64;
+
+/// Where new messages go.
+#[derive(Debug)]
+pub(super) enum Link {
+    /// Nowhere.
+    Down,
+    /// Nowhere, until the next try.
+    Pausing { until: Instant },
+    /// A connection is being opened.
+    Connecting {
+        generation: Generation,
+        until: Instant,
+    },
+    /// `initialize` is out.
+    Initializing {
+        generation: Generation,
+        until: Instant,
+    },
+    /// `notifications/initialized` is out.
+    Initialized {
+        generation: Generation,
+        until: Instant,
+    },
+    /// To this connection.
+    Up { generation: Generation },
+}
+
+impl Link {
+    /// When [`Session::tick`] is due for it.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Down | Self::Up { .. } => None,
+            Self::Pausing { until }
+            | Self::Connecting { until, .. }
+            | Self::Initializing { until, .. }
+            | Self::Initialized { until, .. } => Some(*until),
+        }
+    }
+
+    fn generation(&self) -> Option<Generation> {
+        match self {
+            Self::Down | Self::Pausing { .. } => None,
+            Self::Connecting { generation, .. }
+            | Self::Initializing { generation, .. }
+            | Self::Initialized { generation, .. }
+            | Self::Up { generation } => Some(*generation),
+        }
+    }
+}
+
+/// A connection that is up.
+#[derive(Debug, Default)]
+pub(super) struct Connection {
+    server: Option<Server>,
+    /// Messages of the session's own that are on their way.
+    controls: usize,
+}
+
+impl Connection {
+    /// The revision agreed on, once it is.
+    pub(super) fn revision(&self) -> Option<Revision> {
+        self.server.as_ref().map(|server| server.revision)
+    }
+}
+
+impl Session {
+    /// Whether the session may connect by itself now.
+    pub(super) fn may_connect(&self, now: Instant) -> Result<(), NotExecuted> {
+        match self.options.ownership {
+            Ownership::CallerManaged => Err(NotExecuted::NotConnected),
+            Ownership::Owned => match self.tries.resting(now) {
+                Some(error) => Err(error.into_reason()),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Sees to it that there is a connection, or will be.
+    pub(super) fn ensure_link(&mut self, now: Instant) -> Result<(), NotExecuted> {
+        if matches!(self.link, Link::Down) {
+            self.may_connect(now)?;
+            self.connect(now);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that what waits gets a connection, or is told that it does not.
+    pub(super) fn want_link(&mut self, now: Instant) {
+        if !self.queue.is_empty()
+            && let Err(reason) = self.ensure_link(now)
+        {
+            self.fail_queue(&reason);
+        }
+    }
+
+    fn connect(&mut self, now: Instant) {
+        self.generations += 1;
+        let generation = Generation(self.generations);
+        self.link = Link::Connecting {
+            generation,
+            until: now + self.options.timing.connect,
+        };
+        self.actions.push_back(Action::Connect { generation });
+    }
+
+    /// Opens a fresh connection, at the caller's wish; joins one that is being opened. It ends by
+    /// [`Resolution::Reconnect`].
+    pub fn reconnect(&mut self, now: Instant) -> Ticket {
+        let ticket = self.ticket();
+        if !self.open {
+            self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
+            return ticket;
+        }
+        self.reconnects.push(ticket);
+        if !matches!(
+            self.link,
+            Link::Down | Link::Pausing { .. } | Link::Up { .. }
+        ) {
+            return ticket;
+        }
+        self.tries.reset();
+        self.replace_connections(now);
+        self.connect(now);
+        ticket
+    }
+
+    /// Lets go of every connection, and tells each call on it so.
+    fn replace_connections(&mut self, now: Instant) {
+        self.drop_connections();
+        let mut reads = Vec::new();
+        for Awaited { purpose, .. } in std::mem::take(&mut self.requests).into_values() {
+            match purpose {
+                Purpose::Call(call) => self.attempt_replaced(call),
+                Purpose::Read(ticket) => reads.push(ticket),
+                Purpose::Late(call) => self.nothing_to_reconcile(call, true),
+                Purpose::Initialize => {}
+            }
+        }
+        for ticket in reads {
+            let failure = Failure::new(FailureKind::Closed, "the connection was replaced");
+            self.read_failed(now, ticket, ReadError::Transport(failure));
+        }
+    }
+
+    pub(super) fn drop_connections(&mut self) {
+        let mut generations: Vec<_> = self.connections.keys().copied().collect();
+        if let Link::Connecting { generation, .. } = self.link {
+            generations.push(generation);
+        }
+        self.connections.clear();
+        self.controls.clear();
+        self.link = Link::Down;
+        for generation in generations {
+            self.disconnect(generation);
+        }
+    }
+
+    /// Lets go of a connection that works still.
+    fn disconnect(&mut self, generation: Generation) {
+        let orderly =
+            self.options.ownership == Ownership::Owned && self.options.initialised.is_none();
+        self.actions.push_back(Action::Disconnect {
+            generation,
+            orderly,
+        });
+    }
+
+    /// A connection was opened, or not.
+    pub fn connected(&mut self, now: Instant, generation: Generation, result: Result<(), Failure>) {
+        // Of a try that was given up: whoever gave it up has let the connection go.
+        let Link::Connecting {
+            generation: current,
+            until,
+        } = self.link
+        else {
+            return;
+        };
+        if generation != current {
+            return;
+        }
+        if let Err(failure) = result {
+            self.link = Link::Down;
+            self.try_failed(now, ConnectError::Failed(failure));
+            return;
+        }
+        self.connections.insert(generation, Connection::default());
+        if let Some(initialised) = self.options.initialised {
+            self.introduce(generation, Server::unintroduced(initialised.revision));
+            self.up(generation);
+            return;
+        }
+        let request = self.ids.request();
+        self.requests.insert(
+            request,
+            Awaited {
+                generation,
+                purpose: Purpose::Initialize,
+            },
+        );
+        self.link = Link::Initializing { generation, until };
+        let message = handshake::initialize(request, &self.options.client);
+        self.controls.push_back(Control {
+            receipt: Receipt {
+                generation,
+                what: What::Request(request),
+            },
+            message,
+        });
+    }
+
+    /// The answer to `initialize` came.
+    pub(super) fn initialize_answered(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        answer: Result<&RawValue, &RawValue>,
+    ) {
+        let Link::Initializing {
+            generation: current,
+            until,
+        } = self.link
+        else {
+            return;
+        };
+        if generation != current {
+            return;
+        }
+        let failure = |reason: String, error| HandshakeFailure {
+            reason,
+            error,
+            failure: None,
+        };
+        let server = match answer {
+            Ok(result) => match handshake::read(result) {
+                Ok(server) => server,
+                Err(error) => return self.handshake_failed(now, failure(error.to_string(), None)),
+            },
+            Err(error) => {
+                let error = RpcError::read(error);
+                let reason = match &error {
+                    Some(error) => {
+                        format!("the server refused it: {} ({})", error.message, error.code)
+                    }
+                    None => "the server answered with an error that cannot be read".to_owned(),
+                };
+                return self.handshake_failed(now, failure(reason, error));
+            }
+        };
+        let revision = server.revision;
+        self.introduce(generation, server);
+        self.link = Link::Initialized {
+            generation,
+            until: until.min(now + INITIALIZED),
+        };
+        self.controls.push_back(Control {
+            receipt: Receipt {
+                generation,
+                what: What::Initialized,
+            },
+            message: message::initialized(revision),
+        });
+    }
+
+    fn introduce(&mut self, generation: Generation, server: Server) {
+        if let Some(connection) = self.connections.get_mut(&generation) {
+            connection.server = Some(server);
+        }
+    }
+
+    /// The handshake is done.
+    fn up(&mut self, generation: Generation) {
+        let Some(server) = self
+            .connections
+            .get(&generation)
+            .and_then(|up| up.server.clone())
+        else {
+            return;
+        };
+        self.link = Link::Up { generation };
+        self.tries.succeeded();
+        for ticket in std::mem::take(&mut self.reconnects) {
+            self.resolve(Resolution::Reconnect(ticket, Ok(server.clone())));
+        }
+        self.events.push(Event::Connected(server));
+    }
+
+    pub(super) fn handshake_failed(&mut self, now: Instant, failure: HandshakeFailure) {
+        let Some(generation) = self.link.generation() else {
+            return;
+        };
+        self.link = Link::Down;
+        self.forget_connection(generation);
+        self.actions.push_back(Action::Disconnect {
+            generation,
+            orderly: false,
+        });
+        self.try_failed(now, ConnectError::Handshake(failure));
+    }
+
+    /// A try to connect failed; the link is down.
+    fn try_failed(&mut self, now: Instant, error: ConnectError) {
+        // Whoever manages the connection also decides on another try.
+        let once = self.options.ownership == Ownership::CallerManaged;
+        match self.tries.failed(now, error, once) {
+            Next::At(until) if self.is_wanted() => self.link = Link::Pausing { until },
+            Next::At(_) => {}
+            Next::GiveUp(error) => {
+                let reason = error.into_reason();
+                for ticket in std::mem::take(&mut self.reconnects) {
+                    self.resolve(Resolution::Reconnect(ticket, Err(reason.clone())));
+                }
+                self.fail_queue(&reason);
+            }
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.queue.is_empty() || !self.reconnects.is_empty()
+    }
+
+    /// Tells all that waits for a connection that none comes.
+    fn fail_queue(&mut self, reason: &NotExecuted) {
+        for queued in std::mem::take(&mut self.queue) {
+            match queued {
+                Queued::Call(call) => self.call_cannot_connect(call, reason.clone()),
+                Queued::Read(ticket) => self.read_cannot_connect(ticket, reason),
+            }
+        }
+    }
+
+    pub(super) fn tick_link(&mut self, now: Instant) {
+        if self.link.deadline().is_none_or(|until| until > now) {
+            return;
+        }
+        let timed_out =
+            |what: &str| Failure::new(FailureKind::TimedOut, format!("{what} took too long"));
+        match self.link {
+            Link::Pausing { .. } => {
+                self.link = Link::Down;
+                if self.is_wanted() {
+                    self.connect(now);
+                }
+            }
+            Link::Connecting { generation, .. } => {
+                self.link = Link::Down;
+                self.actions.push_back(Action::Disconnect {
+                    generation,
+                    orderly: false,
+                });
+                self.try_failed(now, ConnectError::Failed(timed_out("connecting")));
+            }
+            Link::Initializing { .. } => self.handshake_failed(
+                now,
+                HandshakeFailure {
+                    reason: "the server did not answer `initialize` in time".to_owned(),
+                    error: None,
+                    failure: Some(timed_out("the handshake")),
+                },
+            ),
+            Link::Initialized { generation, .. } => self.up(generation),
+            Link::Down | Link::Up { .. } => {}
+        }
+    }
+
+    /// A `send` returned.
+    pub fn sent(&mut self, now: Instant, receipt: Receipt, result: Result<Delivery, SendError>) {
+        let Receipt { generation, what } = receipt;
+        match what {
+            What::Request(request) => match self.requests.get(&request).map(|out| out.purpose) {
+                Some(Purpose::Call(call)) => {
+                    self.call_sent(
+                        now,
+                        call,
+                        Attempt {
+                            generation,
+                            request,
+                        },
+                        result,
+                    );
+                }
+                Some(Purpose::Read(ticket)) => {
+                    self.read_sent(now, ticket, generation, request, result)
+                }
+                Some(Purpose::Initialize) => {
+                    if let Err(error) = result {
+                        self.handshake_send_failed(now, generation, error);
+                    }
+                }
+                Some(Purpose::Late(_)) | None => {}
+            },
+            What::Initialized => {
+                if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)
+                {
+                    return;
+                }
+                match result {
+                    Ok(_) => self.up(generation),
+                    Err(error) => self.handshake_send_failed(now, generation, error),
+                }
+            }
+            What::Control => {
+                if let Some(connection) = self.connections.get_mut(&generation) {
+                    connection.controls = connection.controls.saturating_sub(1);
+                }
+                // That a cancel could not be sent changes no verdict; that the connection takes no
+                // more messages is worth knowing.
+                if let Err(error) = result {
+                    self.note_send_error(now, generation, &error);
+                }
+            }
+        }
+    }
+
+    fn handshake_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
+        if self.link.generation() != Some(generation) {
+            return;
+        }
+        let (reason, failure) = match error {
+            SendError::NotSent(failure)
+            | SendError::Truncated(failure)
+            | SendError::Unknown(failure) => {
+                ("its message could not be sent".to_owned(), Some(failure))
+            }
+            SendError::Refused(refusal) => (
+                format!("its message was refused with status {}", refusal.status),
+                None,
+            ),
+        };
+        self.handshake_failed(
+            now,
+            HandshakeFailure {
+                reason,
+                error: None,
+                failure,
+            },
+        );
+    }
+
+    /// Queues a message of the session's own, unless too many are on their way.
+    pub(super) fn control(&mut self, generation: Generation, message: Outgoing) {
+        let Some(connection) = self.connections.get_mut(&generation) else {
+            return;
+        };
+        if connection.controls >= CONTROLS {
+            self.events
+                .diagnose("the server does not take messages: an answer or a cancel was left out");
+            return;
+        }
+        connection.controls += 1;
+        let receipt = Receipt {
+            generation,
+            what: What::Control,
+        };
+        self.controls.push_back(Control { receipt, message });
+    }
+
+    /// What a failed `send` says of its connection: it takes no more messages, or its session ended.
+    /// Answers to what was sent before may still come.
+    pub(super) fn note_send_error(
+        &mut self,
+        now: Instant,
+        generation: Generation,
+        error: &SendError,
+    ) {
+        let over = match error {
+            SendError::NotSent(failure)
+            | SendError::Truncated(failure)
+            | SendError::Unknown(failure) => failure.kind == FailureKind::Closed,
+            SendError::Refused(refusal) => refusal.status == 404 && refusal.had_session,
+        };
+        if over && matches!(self.link, Link::Up { generation: current } if current == generation) {
+            self.link = Link::Down;
+            self.sweep_connections();
+            self.want_link(now);
+        }
+    }
+
+    /// Lets go of connections that take no more messages and owe no more answers.
+    pub(super) fn sweep_connections(&mut self) {
+        let current = self.link.generation();
+        if self
+            .connections
+            .keys()
+            .all(|generation| Some(*generation) == current)
+        {
+            return;
+        }
+        let owes = |generation: Generation| {
+            self.requests
+                .values()
+                .any(|out| out.generation == generation && !matches!(out.purpose, Purpose::Late(_)))
+        };
+        let idle: Vec<_> = self
+            .connections
+            .keys()
+            .copied()
+            .filter(|generation| Some(*generation) != current && !owes(*generation))
+            .collect();
+        for generation in idle {
+            self.forget_connection(generation);
+            self.disconnect(generation);
+        }
+    }
+
+    /// A connection is gone, and with it whatever was awaited late on it.
+    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Purpose)> {
+        self.connections.remove(&generation);
+        self.controls
+            .retain(|control| control.receipt.generation != generation);
+        let of_it = self
+            .requests
+            .extract_if(.., |_, out| out.generation == generation);
+        let gone: Vec<_> = of_it.map(|(request, out)| (request, out.purpose)).collect();
+        for (_, purpose) in &gone {
+            if let Purpose::Late(call) = purpose {
+                self.nothing_to_reconcile(*call, true);
+            }
+        }
+        gone
+    }
+
+    /// A connection is lost: everything in flight on it is told.
+    pub(super) fn lost(&mut self, now: Instant, generation: Generation, failure: Failure) {
+        if !self.connections.contains_key(&generation) {
+            return;
+        }
+        self.actions.push_back(Action::Disconnect {
+            generation,
+            orderly: false,
+        });
+        if matches!(
+            self.link,
+            Link::Initializing { .. } | Link::Initialized { .. }
+        ) && self.link.generation() == Some(generation)
+        {
+            self.link = Link::Down;
+            self.forget_connection(generation);
+            let reason = "the connection was lost".to_owned();
+            let failure = HandshakeFailure {
+                reason,
+                error: None,
+                failure: Some(failure),
+            };
+            self.try_failed(now, ConnectError::Handshake(failure));
+            return;
+        }
+        if self.link.generation() == Some(generation) {
+            self.link = Link::Down;
+        }
+        let in_flight = self.forget_connection(generation);
+        self.events.push(Event::Disconnected(failure.clone()));
+        for (request, purpose) in in_flight {
+            match purpose {
+                // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
+                Purpose::Call(call)
+                    if self.calls.get(&call).and_then(|call| call.request()) == Some(request) =>
+                {
+                    self.attempt_unknown(now, call, Cause::Transport(failure.clone()));
+                }
+                Purpose::Read(ticket) => {
+                    self.read_failed(now, ticket, ReadError::Transport(failure.clone()));
+                }
+                Purpose::Call(_) | Purpose::Late(_) | Purpose::Initialize => {}
+            }
+        }
+        self.want_link(now);
+    }
+}

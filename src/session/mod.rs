@@ -1,0 +1,420 @@
+//! The session: all protocol state and every verdict, without I/O, clock or async.
+//!
+//! Events and time go in by the methods of [`Session`]; what is to be done comes out of
+//! [`Session::poll_action`]. A call is handed over at the very moment its [`Action::Send`] is taken:
+//! before that it has not run, after that it may have.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`call`] | a call from the caller's hand to its verdict; the types that forbid a replay |
+//! | [`evidence`] | what proves that a call did not execute |
+//! | [`verdict`] | what a call can come to, and why |
+//! | [`policy`] | the caller's policies |
+//! | `calls` | begin, hand over, end |
+//! | `link` | connect, handshake, lose, replace |
+//! | `inbound` | what arrives, and whom it concerns |
+//! | `reads` | `tools/list` |
+//! | `reconcile` | late answers |
+//! | [`recovery`] | pauses between tries, and the rest after them |
+//! | [`unsettled`], [`event`] | what is kept for whoever asks, bounded |
+
+pub mod call;
+pub mod event;
+pub mod evidence;
+pub mod policy;
+pub mod recovery;
+pub mod time;
+pub mod unsettled;
+pub mod verdict;
+
+mod calls;
+mod inbound;
+mod keys;
+mod link;
+mod reads;
+mod reconcile;
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use crate::protocol::handshake::Server;
+use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::message::Outgoing;
+use crate::protocol::tool_list::Tool;
+
+use call::Call;
+pub use calls::ToolCall;
+use event::{Event, Events};
+use keys::Keys;
+use link::{Connection, Link};
+use policy::Options;
+use reads::Read;
+use reconcile::Reconcile;
+use recovery::Tries;
+use time::Instant;
+use unsettled::Unsettled;
+use verdict::{
+    CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict,
+};
+
+/// The source of ids, shared by all sessions of a component: no id is given twice in its life.
+#[derive(Clone, Debug, Default)]
+pub struct Ids(Rc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    call: Cell<u64>,
+    request: Cell<u64>,
+}
+
+impl Ids {
+    fn next(counter: &Cell<u64>) -> u64 {
+        let next = counter.get() + 1;
+        counter.set(next);
+        next
+    }
+
+    fn call(&self) -> CallId {
+        CallId(Self::next(&self.0.call))
+    }
+
+    fn request(&self) -> RequestId {
+        RequestId(Self::next(&self.0.request))
+    }
+
+    /// No request id below this one is given from now on.
+    fn skip_requests(&self, first: u64) {
+        let last = first.saturating_sub(1);
+        self.0.request.set(self.0.request.get().max(last));
+    }
+}
+
+/// What a caller waits for, other than a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(u64);
+
+/// What is to be done. Each is given out once.
+#[derive(Debug)]
+pub enum Action {
+    /// Open a connection; tell [`Session::connected`].
+    Connect {
+        /// Its number.
+        generation: Generation,
+    },
+    /// Send a message; tell [`Session::sent`].
+    Send {
+        /// The call whose message it is; none for the session's own.
+        call: Option<CallId>,
+        /// To be handed back with the result.
+        receipt: Receipt,
+        /// The message.
+        message: Outgoing,
+    },
+    /// Stop waiting for an answer.
+    Abandon {
+        /// On this connection.
+        generation: Generation,
+        /// To this request.
+        request: RequestId,
+    },
+    /// Let a connection go, also one that is still being opened.
+    Disconnect {
+        /// Its number.
+        generation: Generation,
+        /// Whether to end it in order first.
+        orderly: bool,
+    },
+    /// Tell a caller.
+    Resolve(Resolution),
+}
+
+/// Which message a `send` was about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The connection it was sent on.
+    pub generation: Generation,
+    /// What it was.
+    pub what: What,
+}
+
+/// The kinds of message that a session sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A request: a call, a read or the handshake's.
+    Request(RequestId),
+    /// The notification that ends the handshake.
+    Initialized,
+    /// An answer to the server, or a cancel.
+    Control,
+}
+
+/// The end of something that a caller waits for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// A call's verdict: the only one.
+    Call(CallId, Verdict),
+    /// The end of a `reconnect`.
+    Reconnect(Ticket, Result<Server, NotExecuted>),
+    /// The end of a `list_tools`.
+    Tools(Ticket, Result<Vec<Tool>, ReadError>),
+    /// The end of a `reconcile`; `None`: still unknown.
+    Reconcile(Ticket, Option<Outcome>),
+}
+
+/// How far a sent message is known to have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Passed on whole.
+    HandedOver,
+    /// Confirmed by the peer.
+    Accepted,
+}
+
+/// What a transport received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// One message.
+    Message {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// The request on whose own channel it came.
+        channel: Option<RequestId>,
+    },
+    /// A message that was too large to keep.
+    TooLarge {
+        /// Its first bytes.
+        head: Vec<u8>,
+        /// Its last bytes.
+        tail: Vec<u8>,
+        /// Its size.
+        size: Option<u64>,
+        /// The request on whose own channel it came.
+        channel: Option<RequestId>,
+    },
+    /// An answer that will not come.
+    AnswerLost(RequestId, Failure),
+    /// The peer closed in order.
+    End,
+}
+
+/// A call that has no verdict yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingCall {
+    /// The call.
+    pub call: CallId,
+    /// The caller's name for it.
+    pub key: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// How often it was handed over.
+    pub attempts: u32,
+    /// How far it is known to have come.
+    pub stage: Stage,
+}
+
+/// A request that is out.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    generation: Generation,
+    purpose: Purpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Call(CallId),
+    /// The call has ended as unknown; an answer would settle it.
+    Late(CallId),
+    Read(Ticket),
+    Initialize,
+}
+
+/// What waits for a connection, in the order it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queued {
+    Call(CallId),
+    Read(Ticket),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Call(CallId),
+    Read(Ticket),
+    Reconcile(Ticket),
+}
+
+/// A message of the session's own that waits to be taken.
+#[derive(Debug)]
+struct Control {
+    receipt: Receipt,
+    message: Outgoing,
+}
+
+/// One client's session with one server, across connections.
+#[derive(Debug)]
+pub struct Session {
+    options: Options,
+    ids: Ids,
+    open: bool,
+    link: Link,
+    /// Every connection that is up, the current one and those that only finish their calls.
+    connections: BTreeMap<Generation, Connection>,
+    generations: u64,
+    tickets: u64,
+    tries: Tries,
+    calls: BTreeMap<CallId, Call>,
+    reads: BTreeMap<Ticket, Read>,
+    reconnects: Vec<Ticket>,
+    reconciles: BTreeMap<Ticket, Reconcile>,
+    requests: BTreeMap<RequestId, Awaited>,
+    queue: VecDeque<Queued>,
+    controls: VecDeque<Control>,
+    timers: BTreeSet<(Instant, Timer)>,
+    actions: VecDeque<Action>,
+    keys: Keys,
+    unsettled: Unsettled,
+    events: Events,
+}
+
+impl Session {
+    /// A session that has not connected yet.
+    pub fn new(options: Options, ids: Ids) -> Self {
+        if let Some(initialised) = options.initialised {
+            ids.skip_requests(initialised.first_request);
+        }
+        let limits = &options.limits;
+        Self {
+            ids,
+            open: true,
+            link: Link::Down,
+            connections: BTreeMap::new(),
+            generations: 0,
+            tickets: 0,
+            tries: Tries::new(options.recovery.clone()),
+            calls: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            reconnects: Vec::new(),
+            reconciles: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            queue: VecDeque::new(),
+            controls: VecDeque::new(),
+            timers: BTreeSet::new(),
+            actions: VecDeque::new(),
+            keys: Keys::default(),
+            unsettled: Unsettled::new(limits.events, limits.message_bytes, limits.cause_bytes),
+            events: Events::new(limits.events, limits.message_bytes),
+            options,
+        }
+    }
+
+    /// What is to be done next. Whoever takes an [`Action::Send`] has been handed its message.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        if let Some(Control { receipt, message }) = self.controls.pop_front() {
+            return Some(Action::Send {
+                call: None,
+                receipt,
+                message,
+            });
+        }
+        while let Link::Up { generation } = self.link {
+            let sent = match self.queue.pop_front()? {
+                Queued::Call(call) => self.hand_over(generation, call),
+                Queued::Read(ticket) => self.send_read(generation, ticket),
+            };
+            if sent.is_some() {
+                return sent;
+            }
+        }
+        None
+    }
+
+    /// The next event beside the calls.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Whether an event waits.
+    pub fn has_event(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Whether the session was not closed.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// When [`Session::tick`] is due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|(at, _)| *at);
+        [timer, self.link.deadline()].into_iter().flatten().min()
+    }
+
+    /// Time has come so far.
+    pub fn tick(&mut self, now: Instant) {
+        while let Some((at, timer)) = self.timers.first().copied()
+            && at <= now
+        {
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Call(call) => self.call_timed_out(now, call),
+                Timer::Read(ticket) => self.read_timed_out(now, ticket),
+                Timer::Reconcile(ticket) => self.end_reconcile(ticket, None),
+            }
+        }
+        self.tick_link(now);
+    }
+
+    /// The calls that have no verdict yet, in the order they were made.
+    pub fn pending(&self) -> Vec<PendingCall> {
+        let pending = |call: &Call| PendingCall {
+            call: call.id,
+            key: call.key.clone(),
+            tool: call.tool.clone(),
+            attempts: call.attempts,
+            stage: call.stage(),
+        };
+        self.calls.values().map(pending).collect()
+    }
+
+    /// The calls that ended as unknown and are not settled since, oldest first.
+    pub fn unsettled(&self) -> Vec<UnknownOutcome> {
+        self.unsettled.iter().cloned().collect()
+    }
+
+    /// Ends the session: every caller is told at once, and nothing is sent from now on.
+    pub fn close(&mut self) {
+        if !std::mem::replace(&mut self.open, false) {
+            return;
+        }
+        self.actions
+            .retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
+        self.controls.clear();
+        self.queue.clear();
+        self.drop_connections();
+        self.close_calls();
+        self.close_reads();
+        for ticket in std::mem::take(&mut self.reconnects) {
+            self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
+        }
+        self.close_reconciles();
+        self.requests.clear();
+        self.timers.clear();
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        self.tickets += 1;
+        Ticket(self.tickets)
+    }
+
+    fn resolve(&mut self, resolution: Resolution) {
+        self.actions.push_back(Action::Resolve(resolution));
+    }
+
+    /// Calls and reads without a verdict.
+    fn in_flight(&self) -> usize {
+        self.calls.len() + self.reads.len()
+    }
+}

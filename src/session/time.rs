@@ -1,0 +1,41 @@
+//! Time as the session sees it: marks that its caller passes in. It has no clock of its own.
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// A mark on a monotonic clock, in nanoseconds since some start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The mark so many nanoseconds after the clock's start.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's start.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    /// The end of time is as far as it goes.
+    fn add(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    /// Zero if the other mark is later.
+    fn sub(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}

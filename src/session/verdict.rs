@@ -1,0 +1,374 @@
+//! What a call can come to, and why (contract, section 2).
+
+use std::fmt;
+
+use crate::protocol::jsonrpc::RequestId;
+
+/// Names one call for the life of the component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+/// Why something could not be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// For programs.
+    pub kind: FailureKind,
+    /// For people, outermost first.
+    pub detail: Vec<String>,
+}
+
+impl Failure {
+    /// A failure with one line of detail.
+    pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            detail: vec![detail.into()],
+        }
+    }
+}
+
+/// The kinds of failure that a program can tell apart. The WIT documents each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The server's name does not resolve.
+    NameNotResolved,
+    /// Nobody listens at the address.
+    ConnectionRefused,
+    /// The process could not be started.
+    SpawnFailed,
+    /// The TLS handshake failed.
+    TlsFailed,
+    /// The connection was reset.
+    ConnectionReset,
+    /// The connection is closed: nothing can be sent on it any more.
+    Closed,
+    /// Time ran out.
+    TimedOut,
+    /// Forbidden by policy.
+    AccessDenied,
+    /// Larger than allowed; the limit in bytes.
+    MessageTooLarge(Option<u64>),
+    /// Not what the protocol asks for.
+    Malformed,
+    /// Given up by the caller.
+    Cancelled,
+    /// A limit of the caller's is reached.
+    Busy,
+    /// The transport put the message on the wire more than once.
+    Duplicated,
+    /// Anything else.
+    Other,
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NameNotResolved => "the server's name does not resolve",
+            Self::ConnectionRefused => "the connection was refused",
+            Self::SpawnFailed => "the server could not be started",
+            Self::TlsFailed => "the TLS handshake failed",
+            Self::ConnectionReset => "the connection was reset",
+            Self::Closed => "the connection was closed",
+            Self::TimedOut => "the transport ran out of time",
+            Self::AccessDenied => "access was denied",
+            Self::MessageTooLarge(_) => "a message was too large",
+            Self::Malformed => "the transport received something malformed",
+            Self::Cancelled => "it was cancelled",
+            Self::Busy => "a limit was reached",
+            Self::Duplicated => "the transport sent the message more than once",
+            Self::Other => "the transport failed",
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        match self.detail.first() {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A refusal that the peer answered the message with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// The request carried a session id.
+    pub had_session: bool,
+    /// `www-authenticate` and `retry-after`.
+    pub headers: Vec<(String, String)>,
+    /// What the transport kept of the body.
+    pub body: Vec<u8>,
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    /// Its code.
+    pub code: i64,
+    /// Its message.
+    pub message: String,
+    /// Its data, verbatim.
+    pub data: Option<String>,
+}
+
+/// How far a call is known to have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Not yet given to the transport.
+    Waiting,
+    /// Given to the transport, which has not returned.
+    HandingOver,
+    /// Taken by the transport whole.
+    HandedOver,
+    /// Confirmed by the peer.
+    Accepted,
+    /// Something of it came back.
+    Answering,
+    /// An answer came.
+    Answered,
+}
+
+/// Why an outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The transport failed or the connection was lost.
+    Transport(Failure),
+    /// The peer refused, which is no proof, or not accepted as one.
+    Refused(Refusal),
+    /// The server answered with a JSON-RPC error.
+    AnsweredWithError(RpcError),
+    /// An answer that cannot be read.
+    Undecodable(Undecodable),
+    /// The server asks for input; its whole result.
+    InputRequired(String),
+    /// The deadline passed.
+    TimedOut,
+    /// The caller cancelled.
+    Cancelled,
+    /// The connection was replaced.
+    SessionReplaced,
+    /// The session was closed.
+    Closed,
+}
+
+/// An answer that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecodable {
+    /// What is wrong with it.
+    pub reason: String,
+    /// Its first bytes.
+    pub head: Vec<u8>,
+}
+
+/// The tool did not run, and why that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotExecuted {
+    /// The call itself is wrong.
+    InvalidCall(String),
+    /// No connection, and the session may not make one.
+    NotConnected,
+    /// No connection could be made.
+    ConnectFailed(Failure),
+    /// The handshake did not complete.
+    HandshakeFailed(HandshakeFailure),
+    /// Not sent, or not whole.
+    NotSent(Failure),
+    /// The peer refused it.
+    Refused(Refusal),
+    /// The session is closed.
+    Closed,
+}
+
+/// A handshake that did not lead to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandshakeFailure {
+    /// What went wrong.
+    pub reason: String,
+    /// The server's error.
+    pub error: Option<RpcError>,
+    /// The transport's failure.
+    pub failure: Option<Failure>,
+}
+
+/// A server's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call.
+    pub call: CallId,
+    /// How often it was handed over.
+    pub attempts: u32,
+    /// The `result`, verbatim.
+    pub json: String,
+    /// What is odd about it.
+    pub warnings: Vec<String>,
+}
+
+/// A call of which nobody here can say whether it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownOutcome {
+    /// The call.
+    pub call: CallId,
+    /// The caller's name for it.
+    pub key: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// How often it was handed over.
+    pub attempts: u32,
+    /// How far it is known to have come.
+    pub stage: Stage,
+    /// What ended the wait.
+    pub cause: Cause,
+}
+
+/// What became of a call that may have reached the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered, no error of the tool's.
+    Ok(ToolResult),
+    /// Answered with `isError: true`.
+    ToolError(ToolResult),
+    /// Nobody can say.
+    Unknown(UnknownOutcome),
+}
+
+/// A call's one verdict.
+pub type Verdict = Result<Outcome, NotExecuted>;
+
+/// Why a read brought nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// No connection, and the session may not make one.
+    NotConnected,
+    /// No connection could be made.
+    ConnectFailed(Failure),
+    /// The handshake did not complete.
+    HandshakeFailed(HandshakeFailure),
+    /// The transport failed or the connection was lost.
+    Transport(Failure),
+    /// The peer refused.
+    Refused(Refusal),
+    /// The server answered with a JSON-RPC error.
+    AnsweredWithError(RpcError),
+    /// An answer that cannot be read.
+    Undecodable(Undecodable),
+    /// The pages do not end.
+    Endless(String),
+    /// Time ran out.
+    TimedOut,
+    /// The session is closed.
+    Closed,
+}
+
+impl UnknownOutcome {
+    /// The sentence for a model or a person: what may have happened, what was not done, what to do.
+    pub fn message(&self) -> String {
+        let attempts = match self.attempts {
+            1 => "Nothing was sent again".to_owned(),
+            n => format!(
+                "It was sent {n} times, as the caller's policy allows, and not again after that"
+            ),
+        };
+        format!(
+            "The tool `{}` may have run: {}. {attempts}. Check the state before calling it again.",
+            self.tool, self.cause
+        )
+    }
+
+    /// A copy that keeps no more than so many bytes of what the peer sent.
+    pub(super) fn trimmed(&self, bytes: usize) -> Self {
+        let mut copy = self.clone();
+        match &mut copy.cause {
+            Cause::AnsweredWithError(error) => {
+                error.data = error.data.take().filter(|data| data.len() <= bytes);
+                error.message = error.message.chars().take(bytes).collect();
+            }
+            Cause::InputRequired(json) if json.len() > bytes => json.clear(),
+            _ => {}
+        }
+        copy
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(failure) => write!(f, "{failure} before an answer arrived"),
+            Self::Refused(refusal) => {
+                write!(
+                    f,
+                    "its request was refused with status {}, which proves nothing",
+                    refusal.status
+                )
+            }
+            Self::AnsweredWithError(error) => {
+                write!(
+                    f,
+                    "the server answered with the error {}, which says nothing about effects",
+                    error.code
+                )
+            }
+            Self::Undecodable(undecodable) => {
+                write!(f, "its answer cannot be read ({})", undecodable.reason)
+            }
+            Self::InputRequired(_) => f.write_str("the server suspended it and asks for input"),
+            Self::TimedOut => f.write_str("no answer arrived in time"),
+            Self::Cancelled => f.write_str("it was cancelled after it had been handed over"),
+            Self::SessionReplaced => {
+                f.write_str("its connection was replaced before an answer arrived")
+            }
+            Self::Closed => f.write_str("the session was closed before an answer arrived"),
+        }
+    }
+}
+
+impl RpcError {
+    /// Reads an error object; `None` if it is none.
+    pub(super) fn read(error: &serde_json::value::RawValue) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Raw<'a> {
+            code: i64,
+            #[serde(borrow, default)]
+            message: Option<&'a serde_json::value::RawValue>,
+            #[serde(borrow, default)]
+            data: Option<&'a serde_json::value::RawValue>,
+        }
+
+        let raw: Raw<'_> = serde_json::from_str(error.get()).ok()?;
+        let message = raw.message.map(|message| {
+            // A message that is no string is kept as it stands, rather than lost.
+            serde_json::from_str(message.get()).unwrap_or_else(|_| message.get().to_owned())
+        });
+        Some(Self {
+            code: raw.code,
+            message: message.unwrap_or_default(),
+            data: raw.data.map(|data| data.get().to_owned()),
+        })
+    }
+}
+
+impl Undecodable {
+    /// Keeps no more than `limit` of the bytes.
+    pub(super) fn new(reason: impl Into<String>, bytes: &[u8], limit: usize) -> Self {
+        Self {
+            reason: reason.into(),
+            head: bytes[..bytes.len().min(limit)].to_vec(),
+        }
+    }
+}
+
+/// The connection that something belongs to, counted from one. A session's connections rise strictly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub u64);
+
+/// An attempt: the id under which a call, or a read, was handed over, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its connection.
+    pub generation: Generation,
+    /// Its id there.
+    pub request: RequestId,
+}
