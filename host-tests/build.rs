@@ -1,7 +1,8 @@
-//! Builds the component, so that whoever builds the host has it: no second command, no stale file.
+//! Builds the components, so that whoever builds the host has them: no second command, no stale file.
+//! Beside the client itself that is the agent which the tests compose with it.
 //!
-//! The component is compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which
-//! comes with Rust: its only imports are those of our WIT.
+//! They are compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which comes with
+//! Rust: their only imports are those of our WIT.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use std::process::{Command, exit};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the component.
+/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the components.
 const FOREIGN: [&str; 9] = [
     "CARGO_ENCODED_RUSTFLAGS",
     "RUSTFLAGS",
@@ -25,31 +26,33 @@ const FOREIGN: [&str; 9] = [
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for path in ["Cargo.toml", "Cargo.lock", "src", "wit"] {
+    for path in ["Cargo.toml", "Cargo.lock", "src", "wit", "host-tests/agent"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
 
     ensure_target();
-    let out = PathBuf::from(variable("OUT_DIR"));
-    let component = build(&root, &out.join("component"));
-    println!("cargo:rustc-env=NOREPLAY_COMPONENT={}", component.display());
+    let target_dir = PathBuf::from(variable("OUT_DIR")).join("component");
+    for (package, name) in [("noreplay", "NOREPLAY_COMPONENT"), ("agent", "AGENT_COMPONENT")] {
+        let component = build(package, &root, &target_dir);
+        println!("cargo:rustc-env={name}={}", component.display());
+    }
 }
 
-/// Builds the component and returns its file.
-fn build(root: &Path, target_dir: &Path) -> PathBuf {
+/// Builds the component that `package` is, and returns its file.
+fn build(package: &str, root: &Path, target_dir: &Path) -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
         .current_dir(root)
-        .args(["rustc", "--package", "noreplay", "--lib", "--crate-type", "cdylib"])
+        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "component", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
     for name in FOREIGN {
         cargo.env_remove(name);
     }
-    run(cargo, "building the component failed");
-    target_dir.join(TARGET).join("component/noreplay.wasm")
+    run(cargo, "building a component failed");
+    target_dir.join(TARGET).join("component").join(package).with_extension("wasm")
 }
 
 /// `wasm-component-ld`, which lies in the toolchain.
