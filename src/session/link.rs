@@ -14,7 +14,7 @@ use crate::protocol::revision::Revision;
 use crate::table::Table;
 
 use super::event::Event;
-use super::evidence::SendError;
+use super::evidence::{SendError, answer_in};
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
@@ -346,12 +346,20 @@ impl Session {
                     self.call_sent(now, call, Attempt { generation, request }, result);
                 }
                 Some(Purpose::Read(ticket)) => self.read_sent(now, ticket, generation, request, result),
-                Some(Purpose::Initialize) => {
-                    if let Err(error) = result {
-                        self.handshake_send_failed(now, generation, error);
+                Some(Purpose::Initialize) => match result.map_err(|error| answer_in(error, request)) {
+                    Ok(_) => {}
+                    Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
+                    Err(Err(error)) => self.handshake_send_failed(now, generation, error),
+                },
+                // Its call has its verdict: only an answer is news.
+                Some(Purpose::Late(_)) => {
+                    if let Err(error) = result
+                        && let Ok(body) = answer_in(error, request)
+                    {
+                        self.arrived(now, generation, body, Some(request));
                     }
                 }
-                Some(Purpose::Late(_)) | None => {}
+                None => {}
             },
             What::Initialized => {
                 if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)
