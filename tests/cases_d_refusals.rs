@@ -163,6 +163,20 @@ fn accepted_is_no_answer_and_the_call_waits_on() {
     bench.assert_ok(call, DONE);
 }
 
+/// An answer in the body of a refusal is an answer (row 11), also when it comes late.
+#[test]
+fn a_late_answer_in_a_refusal_is_kept() {
+    let mut bench = Bench::up(Options::default());
+    let call = bench.call("pay");
+    let sent = bench.last_of(call);
+    bench.cancel(call);
+    bench.events();
+    let body = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, sent.id());
+    bench.sent(&sent, Err(SendError::Refused(refusal(500, &body))));
+    assert_eq!(bench.events(), [Event::LateAnswer(call)]);
+    bench.assert_unknown(call, Stage::HandingOver, Cause::Cancelled);
+}
+
 /// B065: an empty answer to a notification is as it should be.
 #[test]
 fn a_notification_needs_no_answer() {
