@@ -332,12 +332,10 @@ impl Session {
             self.nothing_to_reconcile(id, verdict.is_err());
             return;
         };
-        // An answer came, or none can come any more.
-        let answered = matches!(unknown.cause, Cause::AnsweredWithError(_) | Cause::InputRequired(_));
         let mut awaited = Vec::new();
         for request in requests {
             match self.requests.get_mut(&request) {
-                Some(out) if !answered && self.connections.contains(&out.generation) => {
+                Some(out) if self.connections.contains(&out.generation) => {
                     out.purpose = Purpose::Late(id);
                     awaited.push(request);
                 }
