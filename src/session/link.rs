@@ -197,7 +197,7 @@ impl Session {
         self.connections.insert(generation, Connection::default());
         if let Some(initialised) = self.options.initialised {
             self.introduce(generation, Server::unintroduced(initialised.revision));
-            self.up(generation);
+            self.up(now, generation);
             return;
         }
         let request = self.ids.request();
@@ -253,8 +253,10 @@ impl Session {
         }
     }
 
-    /// The handshake is done.
-    fn up(&mut self, generation: Generation) {
+    /// The handshake is done. What waited too long for it is not sent any more, whether or not its alarm
+    /// was heard already.
+    fn up(&mut self, now: Instant, generation: Generation) {
+        self.tick_timers(now);
         let Some(server) = self.connections.get(&generation).and_then(|up| up.server.clone()) else {
             return;
         };
@@ -332,7 +334,7 @@ impl Session {
                     failure: Some(timed_out("the handshake")),
                 },
             ),
-            Link::Initialized { generation, .. } => self.up(generation),
+            Link::Initialized { generation, .. } => self.up(now, generation),
             Link::Down | Link::Up { .. } => {}
         }
     }
@@ -367,7 +369,7 @@ impl Session {
                     return;
                 }
                 match result {
-                    Ok(_) => self.up(generation),
+                    Ok(_) => self.up(now, generation),
                     Err(error) => self.handshake_send_failed(now, generation, error),
                 }
             }
