@@ -272,6 +272,11 @@ impl Session {
         self.end(call, |call| Ok(call.unknown(cause)));
     }
 
+    /// Whether this request is the attempt of the call that is out, and not an earlier one.
+    pub(super) fn is_out(&self, call: CallId, request: RequestId) -> bool {
+        self.calls.get(&call).and_then(|call| call.request()) == Some(request)
+    }
+
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {

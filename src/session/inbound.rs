@@ -245,11 +245,11 @@ impl Session {
         // Nothing comes for it any more, also not late.
         self.requests.remove(&request);
         match out.purpose {
-            Purpose::Call(call) => {
-                if self.calls.get(&call).and_then(|call| call.request()) == Some(request) {
-                    self.attempt_unknown(now, call, Cause::Transport(failure));
-                }
+            Purpose::Call(call) if self.is_out(call, request) => {
+                self.attempt_unknown(now, call, Cause::Transport(failure));
             }
+            // An earlier attempt of a call that goes on is left in doubt as it was.
+            Purpose::Call(_) => {}
             Purpose::Late(call) => self.nothing_to_reconcile(call, false),
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Initialize => {

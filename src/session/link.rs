@@ -138,18 +138,21 @@ impl Session {
             return ticket;
         }
         self.tries.reset();
-        self.replace_connections(now);
+        self.drop_connections();
+        // First this, so that whatever goes on waits for this connection, and asks for no other.
         self.connect(now);
+        self.tell_replaced(now);
         ticket
     }
 
-    /// Lets go of every connection, and tells each call on it so.
-    fn replace_connections(&mut self, now: Instant) {
-        self.drop_connections();
+    /// Tells everything that was in flight that its connection was replaced.
+    fn tell_replaced(&mut self, now: Instant) {
         let mut reads = Vec::new();
-        for (_, Awaited { purpose, .. }) in self.requests.take() {
+        for (request, Awaited { purpose, .. }) in self.requests.take() {
             match purpose {
-                Purpose::Call(call) => self.attempt_replaced(call),
+                Purpose::Call(call) if self.is_out(call, request) => self.attempt_replaced(call),
+                // An earlier attempt of a call that goes on is left in doubt as it was.
+                Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) => self.nothing_to_reconcile(call, true),
                 Purpose::Initialize => {}
@@ -491,9 +494,7 @@ impl Session {
         for (request, out) in in_flight {
             match out.purpose {
                 // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
-                Purpose::Call(call)
-                    if self.calls.get(&call).and_then(|call| call.request()) == Some(request) =>
-                {
+                Purpose::Call(call) if self.is_out(call, request) => {
                     self.attempt_unknown(now, call, Cause::Transport(failure.clone()));
                 }
                 Purpose::Read(ticket) => {
