@@ -14,6 +14,9 @@ use super::verdict::{
 };
 use super::{Incoming, Purpose, Session, Timer};
 
+/// The longest id of a server's request that is answered, in bytes.
+const LONGEST_ID: usize = 1024;
+
 impl Session {
     /// A `receive` returned. An error means that the connection is lost.
     pub fn received(&mut self, now: Instant, generation: Generation, result: Result<Incoming, Failure>) {
@@ -263,6 +266,10 @@ impl Session {
 
     /// A request of the server's. No capability is declared, so that all but `ping` are refused.
     fn request(&mut self, arrival: &Arrival<'_>, id: &RawValue, method: &str) {
+        // It would be sent back, many times over, and kept until then.
+        if id.get().len() > LONGEST_ID {
+            return self.events.diagnose("a request of the server's with too long an id");
+        }
         let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
