@@ -122,8 +122,9 @@ impl Session {
             let reason = if cause == Cause::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
-        let reason = NotExecuted::NotSent(Failure::new(kind, detail));
-        self.end(call, |call| call.end(cause, reason));
+        let mut failure = Failure::new(kind, detail);
+        failure.detail.extend(self.tries.words());
+        self.end(call, |call| call.end(cause, NotExecuted::NotSent(failure)));
         true
     }
 
