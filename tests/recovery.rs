@@ -5,7 +5,7 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{Bench, DONE, diagnostics, failure, ms};
+use harness::{Bench, DONE, diagnostics, failure, ms, refusal};
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Options, Ownership, Recovery};
@@ -481,4 +481,57 @@ fn a_connection_that_takes_no_more_still_gives_its_answers() {
     bench.assert_sent(2, next);
     bench.enter(|session, now| session.received(now, Generation(1), Ok(Incoming::End)));
     assert!(bench.is_pending(next), "what the old one ends with is its own matter");
+}
+
+/// A verdict has its cause whole; what the session remembers of it for later is bounded.
+#[test]
+fn what_is_remembered_of_an_unknown_outcome_is_bounded() {
+    let mut options = Options::default();
+    options.limits.cause_bytes = 10;
+    let mut bench = Bench::up(options);
+    let long = "x".repeat(100);
+    let call = bench.call("pay");
+    let sent = bench.last_of(call);
+    bench.sent(&sent, Err(SendError::Refused(refusal(503, &long))));
+    bench.assert_unknown(call, Stage::HandingOver, Cause::Refused(refusal(503, &long)));
+
+    let (call, _) = bench.pay();
+    let told = Failure { kind: FailureKind::Other, detail: vec!["outer".to_owned(), long.clone()] };
+    bench.receive(Err(told.clone()));
+    bench.assert_unknown(call, Stage::HandedOver, Cause::Transport(told));
+
+    let causes: Vec<_> = bench.session.unsettled().into_iter().map(|unknown| unknown.cause).collect();
+    let outer = Failure::new(FailureKind::Other, "outer");
+    assert_eq!(causes, [Cause::Refused(refusal(503, &long[..10])), Cause::Transport(outer)]);
+}
+
+/// P10: a call that ran out of time while it waited for a connection says what became of the tries.
+#[test]
+fn a_call_that_never_got_a_connection_says_why() {
+    for by_caller in [true, false] {
+        let mut bench = Bench::new(tries(9));
+        let call = bench.call_with(ToolCall { timeout: Some(ms(50)), ..pay() });
+        bench.connected(Err(failure(FailureKind::TlsFailed)));
+        let (kind, words) = if by_caller {
+            bench.cancel(call);
+            (FailureKind::Cancelled, "cancelled before it was sent")
+        } else {
+            bench.advance(ms(50));
+            (FailureKind::TimedOut, "the deadline passed before it was sent")
+        };
+        let detail = [words, "the last try to connect failed: the TLS handshake failed", "outer", "inner"];
+        let told = Failure { kind, detail: detail.map(str::to_owned).to_vec() };
+        bench.assert_not_executed(0, call, NotExecuted::NotSent(told));
+    }
+    // Tries of the past are past.
+    let mut bench = Bench::new(tries(9));
+    bench.call("pay");
+    bench.connected(Err(failure(FailureKind::TlsFailed)));
+    bench.advance(ms(100));
+    bench.handshake();
+    bench.lose(FailureKind::Closed);
+    let call = bench.call("pay");
+    bench.cancel(call);
+    let told = Failure::new(FailureKind::Cancelled, "cancelled before it was sent");
+    bench.assert_not_executed(0, call, NotExecuted::NotSent(told));
 }
