@@ -272,6 +272,11 @@ impl Session {
         self.end(call, |call| Ok(call.unknown(cause)));
     }
 
+    /// Whether this request is the attempt of the call that is out, and not an earlier one.
+    pub(super) fn is_out(&self, call: CallId, request: RequestId) -> bool {
+        self.calls.get(&call).and_then(|call| call.request()) == Some(request)
+    }
+
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {
@@ -332,12 +337,10 @@ impl Session {
             self.nothing_to_reconcile(id, verdict.is_err());
             return;
         };
-        // An answer came, or none can come any more.
-        let answered = matches!(unknown.cause, Cause::AnsweredWithError(_) | Cause::InputRequired(_));
         let mut awaited = Vec::new();
         for request in requests {
             match self.requests.get_mut(&request) {
-                Some(out) if !answered && self.connections.contains(&out.generation) => {
+                Some(out) if self.connections.contains(&out.generation) => {
                     out.purpose = Purpose::Late(id);
                     awaited.push(request);
                 }
