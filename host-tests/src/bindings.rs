@@ -1,10 +1,7 @@
 //! The world `mcp-client`, as wasmtime sees it: generated from the WIT.
 //!
 //! What a host writer needs of it is re-exported at the crate's root and in [`crate::transport`].
-#![allow(
-    missing_docs,
-    reason = "generated; what is documented in the WIT carries its words"
-)]
+#![allow(missing_docs, reason = "generated; what is documented in the WIT carries its words")]
 
 wasmtime::component::bindgen!({
     path: "../wit",

@@ -46,9 +46,8 @@ pub struct Client {
 }
 
 /// Something to do in the instance.
-type Job = Box<
-    dyn for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<()>> + Send,
->;
+type Job =
+    Box<dyn for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<()>> + Send>;
 
 impl Client {
     /// Starts the task in which a new instance lives.
@@ -65,8 +64,7 @@ impl Client {
     ///
     /// The instance is gone.
     pub async fn default_options(&self) -> Result<Options, ClientError> {
-        self.ask(|store, guest| Box::pin(guest.call_default_options(store)))
-            .await
+        self.ask(|store, guest| Box::pin(guest.call_default_options(store))).await
     }
 
     /// A session with the server that `endpoint` names. It connects when it is first needed.

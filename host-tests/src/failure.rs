@@ -8,27 +8,16 @@ use crate::{Failure, FailureKind};
 impl Failure {
     /// A failure of the kind `kind`, in the words `detail`.
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Failure {
-        Failure {
-            kind,
-            detail: vec![detail.into()],
-        }
+        Failure { kind, detail: vec![detail.into()] }
     }
 
     /// A failure of the kind `kind`, which says what was attempted and why it failed: the words of
     /// `error`, then those of each error that caused it.
-    pub fn caused(
-        kind: FailureKind,
-        attempt: impl Into<String>,
-        error: &(dyn Error + 'static),
-    ) -> Failure {
-        let causes = std::iter::successors(Some(error), |&error: &&(dyn Error + 'static)| {
-            error.source()
-        });
+    pub fn caused(kind: FailureKind, attempt: impl Into<String>, error: &(dyn Error + 'static)) -> Failure {
+        let causes = std::iter::successors(Some(error), |&error: &&(dyn Error + 'static)| error.source());
         Failure {
             kind,
-            detail: std::iter::once(attempt.into())
-                .chain(causes.map(ToString::to_string))
-                .collect(),
+            detail: std::iter::once(attempt.into()).chain(causes.map(ToString::to_string)).collect(),
         }
     }
 
@@ -44,9 +33,7 @@ pub(crate) fn kind_on_connection(error: &io::Error) -> FailureKind {
         io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof | io::ErrorKind::WriteZero => {
             FailureKind::Closed
         }
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => {
-            FailureKind::ConnectionReset
-        }
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => FailureKind::ConnectionReset,
         io::ErrorKind::TimedOut => FailureKind::TimedOut,
         io::ErrorKind::PermissionDenied => FailureKind::AccessDenied,
         _ => FailureKind::Other,

@@ -27,12 +27,7 @@ pub(crate) struct Host {
 impl Host {
     /// A host whose clock starts now.
     pub(crate) fn new(transport: Arc<dyn Transport>, limits: StoreLimits) -> Host {
-        Host {
-            transport,
-            connections: ResourceTable::new(),
-            limits,
-            origin: Instant::now(),
-        }
+        Host { transport, connections: ResourceTable::new(), limits, origin: Instant::now() }
     }
 
     fn connection(&self, handle: &Resource<HeldConnection>) -> wasmtime::Result<&dyn Connection> {
@@ -57,8 +52,7 @@ impl<T: 'static> wit::HostWithStore<T> for Imports {
         endpoint: String,
         max_message: u64,
     ) -> wasmtime::Result<Result<Resource<HeldConnection>, Failure>> {
-        let connecting =
-            accessor.with(|mut store| store.get().transport.connect(&endpoint, max_message));
+        let connecting = accessor.with(|mut store| store.get().transport.connect(&endpoint, max_message));
         let connection = match connecting.await {
             Ok(connection) => HeldConnection(connection),
             Err(failure) => return Ok(Err(failure)),
@@ -110,10 +104,7 @@ impl<T: 'static> wit::HostConnectionWithStore<T> for Imports {
         Ok(receiving.await)
     }
 
-    async fn close(
-        accessor: &Accessor<T, Self>,
-        handle: Resource<HeldConnection>,
-    ) -> wasmtime::Result<()> {
+    async fn close(accessor: &Accessor<T, Self>, handle: Resource<HeldConnection>) -> wasmtime::Result<()> {
         let closing = on_connection(accessor, &handle, |connection| connection.close())?;
         closing.await;
         Ok(())

@@ -109,14 +109,8 @@ impl LedgerServer {
             book: Vec::new(),
             violations: Vec::new(),
         };
-        let shared = Shared {
-            origin: Instant::now(),
-            state: Mutex::new(state),
-            news: Notify::new(),
-        };
-        LedgerServer {
-            shared: Arc::new(shared),
-        }
+        let shared = Shared { origin: Instant::now(), state: Mutex::new(state), news: Notify::new() };
+        LedgerServer { shared: Arc::new(shared) }
     }
 
     /// What to do with the `nth` message (from 1; over all connections) whose method is `method`.
@@ -170,11 +164,7 @@ impl LedgerServer {
     #[must_use]
     pub fn annotations(self, tool: &str, json: &str) -> LedgerServer {
         self.manners(|manners| {
-            for listed in manners
-                .tools
-                .iter_mut()
-                .filter(|listed| listed.name == tool)
-            {
+            for listed in manners.tools.iter_mut().filter(|listed| listed.name == tool) {
                 listed.annotations = Some(json.to_owned());
             }
         })
@@ -245,10 +235,7 @@ impl LedgerServer {
 impl LedgerServer {
     /// Says `message`, on the channel that all requests share.
     pub fn say(&self, message: impl Into<Vec<u8>>) {
-        let arrival = Arrival {
-            message: message.into(),
-            channel: None,
-        };
+        let arrival = Arrival { message: message.into(), channel: None };
         if let Some(line) = self.latest() {
             self.shared.deliver(&line, Incoming::Message(arrival));
         }
@@ -282,11 +269,7 @@ impl Shared {
     /// Writes into the book.
     fn note(&self, connection: u32, what: What) {
         let at = self.origin.elapsed();
-        let entry = Entry {
-            at,
-            connection,
-            what,
-        };
+        let entry = Entry { at, connection, what };
         self.state().book.push(entry);
         self.news.notify_waiters();
     }

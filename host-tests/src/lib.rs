@@ -41,10 +41,9 @@ pub mod transport;
 pub mod verdict;
 
 pub use bindings::exports::noreplay::mcp::client::{
-    Cause, Diagnostic, Event, Grant, HandshakeFailure, Implementation, Initialised, Limits,
-    NotExecuted, Notification, Options, Outcome, Ownership, PendingCall, Progress, ReadError,
-    Recovery, Resend, Server, Stage, Timing, Tool, ToolCall, ToolResult, Undecodable,
-    UnknownOutcome,
+    Cause, Diagnostic, Event, Grant, HandshakeFailure, Implementation, Initialised, Limits, NotExecuted,
+    Notification, Options, Outcome, Ownership, PendingCall, Progress, ReadError, Recovery, Resend, Server,
+    Stage, Timing, Tool, ToolCall, ToolResult, Undecodable, UnknownOutcome,
 };
 pub use bindings::noreplay::mcp::types::{CallId, Failure, FailureKind, Json, Refusal, RpcError};
 pub use client::{Client, ClientError, Session};
@@ -52,3 +51,8 @@ pub use runtime::Runtime;
 
 /// The component that this crate's build made.
 pub const COMPONENT: &[u8] = include_bytes!(env!("NOREPLAY_COMPONENT"));
+
+/// The README's code is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

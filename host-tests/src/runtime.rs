@@ -108,15 +108,9 @@ impl Runtime {
     /// # Errors
     ///
     /// The file cannot be read, or [`Runtime::from_bytes`] fails.
-    pub fn from_file(
-        path: impl AsRef<Path>,
-        options: RuntimeOptions,
-    ) -> Result<Runtime, RuntimeError> {
+    pub fn from_file(path: impl AsRef<Path>, options: RuntimeOptions) -> Result<Runtime, RuntimeError> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| RuntimeError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = fs::read(path).map_err(|source| RuntimeError::Read { path: path.to_owned(), source })?;
         Runtime::from_bytes(&bytes, options)
     }
 
@@ -126,19 +120,12 @@ impl Runtime {
     ///
     /// It does not compile, or does not fit the world.
     pub fn from_bytes(bytes: &[u8], options: RuntimeOptions) -> Result<Runtime, RuntimeError> {
-        let engine =
-            Engine::new(&config(&options)).map_err(|error| RuntimeError::Engine(error.into()))?;
+        let engine = Engine::new(&config(&options)).map_err(|error| RuntimeError::Engine(error.into()))?;
         let component =
             Component::new(&engine, bytes).map_err(|error| RuntimeError::Compile(error.into()))?;
         let instances = link(&component).map_err(|error| RuntimeError::World(error.into()))?;
         watchdog::start_ticking(&engine);
-        Ok(Runtime {
-            shared: Arc::new(Shared {
-                component,
-                instances,
-                options,
-            }),
-        })
+        Ok(Runtime { shared: Arc::new(Shared { component, instances, options }) })
     }
 
     /// A new instance, which reaches servers by `transport`.
@@ -171,9 +158,7 @@ impl Runtime {
     /// A store for one instance, and the guard of its runs.
     pub(crate) fn store(&self, transport: Arc<dyn Transport>) -> (Store<Host>, Watchdog) {
         let options = &self.shared.options;
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(options.memory)
-            .build();
+        let limits = StoreLimitsBuilder::new().memory_size(options.memory).build();
         let mut store = Store::new(self.engine(), Host::new(transport, limits));
         store.limiter(|host| &mut host.limits);
         let watchdog = Watchdog::over(&mut store, options.longest_run);

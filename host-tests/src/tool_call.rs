@@ -20,45 +20,30 @@ impl ToolCall {
     /// The caller's own name for the call.
     #[must_use]
     pub fn key(self, key: impl Into<String>) -> ToolCall {
-        ToolCall {
-            key: Some(key.into()),
-            ..self
-        }
+        ToolCall { key: Some(key.into()), ..self }
     }
 
     /// The arguments, a JSON object, sent byte for byte.
     #[must_use]
     pub fn arguments(self, json: impl Into<String>) -> ToolCall {
-        ToolCall {
-            arguments: Some(json.into()),
-            ..self
-        }
+        ToolCall { arguments: Some(json.into()), ..self }
     }
 
     /// The request's `_meta`, a JSON object, sent byte for byte.
     #[must_use]
     pub fn meta(self, json: impl Into<String>) -> ToolCall {
-        ToolCall {
-            meta: Some(json.into()),
-            ..self
-        }
+        ToolCall { meta: Some(json.into()), ..self }
     }
 
     /// Asks the server for progress.
     #[must_use]
     pub fn progress(self) -> ToolCall {
-        ToolCall {
-            progress: true,
-            ..self
-        }
+        ToolCall { progress: true, ..self }
     }
 
     /// The hard limit on the whole call, in whole milliseconds.
     #[must_use]
     pub fn timeout(self, limit: Duration) -> ToolCall {
-        ToolCall {
-            timeout_ms: Some(u32::try_from(limit.as_millis()).unwrap_or(u32::MAX)),
-            ..self
-        }
+        ToolCall { timeout_ms: Some(u32::try_from(limit.as_millis()).unwrap_or(u32::MAX)), ..self }
     }
 }

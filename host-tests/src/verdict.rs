@@ -19,8 +19,7 @@
 //! ```
 
 use crate::{
-    CallId, Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult,
-    UnknownOutcome,
+    CallId, Cause, Event, NotExecuted, Outcome, ReadError, Server, Stage, Tool, ToolResult, UnknownOutcome,
 };
 
 mod object;
@@ -41,27 +40,14 @@ pub fn call(verdict: &Result<Outcome, NotExecuted>) -> Object {
 
 /// What became of a call that may have reached the server.
 pub fn outcome(outcome: &Outcome) -> Object {
-    let Named {
-        verdict,
-        call,
-        rest,
-    } = named(outcome);
-    Object::new()
-        .text("verdict", verdict)
-        .value("call", &call)
-        .and(rest)
+    let Named { verdict, call, rest } = named(outcome);
+    Object::new().text("verdict", verdict).value("call", &call).and(rest)
 }
 
 /// What became known of a call after its outcome had been unknown.
 pub fn late_answer(outcome: &Outcome) -> Object {
-    let Named {
-        verdict,
-        call,
-        rest,
-    } = named(outcome);
-    event(&Event::LateAnswer(call))
-        .text("verdict", verdict)
-        .and(rest)
+    let Named { verdict, call, rest } = named(outcome);
+    event(&Event::LateAnswer(call)).text("verdict", verdict).and(rest)
 }
 
 /// An outcome: its name, its call, and everything else.
@@ -75,11 +61,9 @@ fn named(outcome: &Outcome) -> Named {
     match outcome {
         Outcome::Ok(result) => answered("ok", result),
         Outcome::ToolError(result) => answered("tool-error", result),
-        Outcome::UnknownOutcome(unknown) => Named {
-            verdict: "unknown-outcome",
-            call: unknown.call,
-            rest: unknown_outcome(unknown),
-        },
+        Outcome::UnknownOutcome(unknown) => {
+            Named { verdict: "unknown-outcome", call: unknown.call, rest: unknown_outcome(unknown) }
+        }
     }
 }
 
@@ -92,9 +76,7 @@ fn answered(verdict: &'static str, result: &ToolResult) -> Named {
     Named {
         verdict,
         call: result.call,
-        rest: rest
-            .json("result", &result.json)
-            .value("warnings", &result.warnings),
+        rest: rest.json("result", &result.json).value("warnings", &result.warnings),
     }
 }
 
@@ -108,9 +90,7 @@ fn unknown_outcome(unknown: &UnknownOutcome) -> Object {
 
 /// A call that did not run.
 pub fn not_executed(reason: &NotExecuted) -> Object {
-    Object::new()
-        .text("verdict", "not-executed")
-        .value("reason", &not_executed_reason(reason))
+    Object::new().text("verdict", "not-executed").value("reason", &not_executed_reason(reason))
 }
 
 /// The name of a stage.
@@ -131,12 +111,10 @@ pub fn cause(cause: &Cause) -> Object {
     match cause {
         Cause::Transport(lost) => kind("transport").value("failure", &failure(lost)),
         Cause::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
-        Cause::AnsweredWithError(error) => {
-            kind("answered-with-error").value("error", &rpc_error(error))
+        Cause::AnsweredWithError(error) => kind("answered-with-error").value("error", &rpc_error(error)),
+        Cause::Undecodable(undecodable) => {
+            kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
-        Cause::Undecodable(undecodable) => kind("undecodable")
-            .text("reason", &undecodable.reason)
-            .text("head", &bytes(&undecodable.head)),
         Cause::InputRequired(result) => kind("input-required").json("result", result),
         Cause::TimedOut => kind("timed-out"),
         Cause::Cancelled => kind("cancelled"),
@@ -152,9 +130,7 @@ pub fn not_executed_reason(reason: &NotExecuted) -> Object {
         NotExecuted::InvalidCall(wrong) => kind("invalid-call").value("detail", &[wrong]),
         NotExecuted::NotConnected => kind("not-connected"),
         NotExecuted::ConnectFailed(why) => kind("connect-failed").value("failure", &failure(why)),
-        NotExecuted::HandshakeFailed(why) => {
-            kind("handshake-failed").and(parts::handshake_failure(why))
-        }
+        NotExecuted::HandshakeFailed(why) => kind("handshake-failed").and(parts::handshake_failure(why)),
         NotExecuted::NotSent(why) => kind("not-sent").value("failure", &failure(why)),
         NotExecuted::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
         NotExecuted::Closed => kind("closed"),
@@ -164,9 +140,7 @@ pub fn not_executed_reason(reason: &NotExecuted) -> Object {
 /// What `reconnect` brought.
 pub fn reconnected(result: &Result<Server, NotExecuted>) -> Object {
     match result {
-        Ok(connected) => Object::new()
-            .text("verdict", "reconnected")
-            .value("server", &server(connected)),
+        Ok(connected) => Object::new().text("verdict", "reconnected").value("server", &server(connected)),
         Err(reason) => not_executed(reason),
     }
 }
@@ -192,13 +166,9 @@ pub fn tools(result: &Result<Vec<Tool>, ReadError>) -> Object {
     match result {
         Ok(tools) => {
             let entries = tools.iter().map(|tool| tool.json.as_str());
-            Object::new()
-                .text("verdict", "tools")
-                .json_list("tools", entries)
+            Object::new().text("verdict", "tools").json_list("tools", entries)
         }
-        Err(error) => Object::new()
-            .text("verdict", "failed")
-            .value("reason", &read_error(error)),
+        Err(error) => Object::new().text("verdict", "failed").value("reason", &read_error(error)),
     }
 }
 
@@ -208,17 +178,13 @@ pub fn read_error(error: &ReadError) -> Object {
     match error {
         ReadError::NotConnected => kind("not-connected"),
         ReadError::ConnectFailed(why) => kind("connect-failed").value("failure", &failure(why)),
-        ReadError::HandshakeFailed(why) => {
-            kind("handshake-failed").and(parts::handshake_failure(why))
-        }
+        ReadError::HandshakeFailed(why) => kind("handshake-failed").and(parts::handshake_failure(why)),
         ReadError::Transport(lost) => kind("transport").value("failure", &failure(lost)),
         ReadError::Refused(refused) => kind("refused").value("refusal", &refusal(refused)),
-        ReadError::AnsweredWithError(error) => {
-            kind("answered-with-error").value("error", &rpc_error(error))
+        ReadError::AnsweredWithError(error) => kind("answered-with-error").value("error", &rpc_error(error)),
+        ReadError::Undecodable(undecodable) => {
+            kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
-        ReadError::Undecodable(undecodable) => kind("undecodable")
-            .text("reason", &undecodable.reason)
-            .text("head", &bytes(&undecodable.head)),
         ReadError::Endless(how) => kind("endless").value("detail", &[how]),
         ReadError::TimedOut => kind("timed-out"),
         ReadError::Closed => kind("closed"),
@@ -233,13 +199,10 @@ pub fn event(event: &Event) -> Object {
         Event::Connected(connected) => name("connected").value("server", &server(connected)),
         Event::Disconnected(lost) => name("disconnected").value("failure", &failure(lost)),
         Event::LateAnswer(call) => name("late-answer").value("call", call),
-        Event::Unclaimed(unknown) => name("unclaimed")
-            .value("call", &unknown.call)
-            .text("verdict", "unknown-outcome")
-            .and(unknown_outcome(unknown)),
-        Event::Progress(progress) => name("progress")
-            .value("call", &progress.call)
-            .json("params", &progress.params),
+        Event::Unclaimed(call) => name("unclaimed").value("call", call),
+        Event::Progress(progress) => {
+            name("progress").value("call", &progress.call).json("params", &progress.params)
+        }
         Event::Notification(notification) => {
             let object = name("notification").text("method", &notification.method);
             match &notification.params {
@@ -247,9 +210,9 @@ pub fn event(event: &Event) -> Object {
                 None => object,
             }
         }
-        Event::Diagnostic(diagnostic) => name("diagnostic")
-            .text("text", &diagnostic.text)
-            .value("count", &diagnostic.count),
+        Event::Diagnostic(diagnostic) => {
+            name("diagnostic").text("text", &diagnostic.text).value("count", &diagnostic.count)
+        }
         Event::Dropped(count) => name("dropped").value("count", count),
     }
 }

@@ -22,9 +22,7 @@ impl Hand {
     /// Connects, and does the handshake under ids below 10.
     async fn shake(server: &LedgerServer) -> Hand {
         let hand = Hand::connect(server).await;
-        let answer = hand
-            .ask(1, "initialize", json!({"protocolVersion": "2025-11-25"}))
-            .await;
+        let answer = hand.ask(1, "initialize", json!({"protocolVersion": "2025-11-25"})).await;
         assert_eq!(answer["result"]["serverInfo"]["name"], "ledger");
         hand.tell("notifications/initialized", json!({})).await;
         hand
@@ -37,8 +35,7 @@ impl Hand {
 
     async fn send(&self, request: u64, method: &str, params: Value) -> Result<Delivery, SendError> {
         let message = json!({"jsonrpc": "2.0", "id": request, "method": method, "params": params});
-        self.hand_over(message.to_string(), method, Some(request))
-            .await
+        self.hand_over(message.to_string(), method, Some(request)).await
     }
 
     async fn tell(&self, method: &str, params: Value) {
@@ -74,9 +71,7 @@ impl Hand {
 
     async fn hear(&self) -> Value {
         match self.receive().await {
-            Ok(Incoming::Message(arrival)) => {
-                serde_json::from_slice(&arrival.message).expect("it is JSON")
-            }
+            Ok(Incoming::Message(arrival)) => serde_json::from_slice(&arrival.message).expect("it is JSON"),
             other => panic!("no message: {other:?}"),
         }
     }
@@ -106,9 +101,7 @@ async fn it_agrees_on_a_revision_that_it_speaks_or_offers_its_newest() {
         ("1999-01-01", "2025-03-26"),
     ] {
         let hand = Hand::connect(&server).await;
-        let answer = hand
-            .ask(1, "initialize", json!({"protocolVersion": asked}))
-            .await;
+        let answer = hand.ask(1, "initialize", json!({"protocolVersion": asked})).await;
         assert_eq!(answer["result"]["protocolVersion"], agreed);
     }
 }
@@ -124,10 +117,7 @@ async fn its_tools_do_what_they_say_and_only_three_of_them_have_effects() {
         hand.ask(request, "tools/call", params).await
     };
 
-    assert_eq!(
-        call("pay", json!({"amount": 5})).await["result"]["isError"],
-        false
-    );
+    assert_eq!(call("pay", json!({"amount": 5})).await["result"]["isError"], false);
     assert_eq!(call("fail", json!({})).await["result"]["isError"], true);
     let balance = call("balance", json!({})).await;
     assert_eq!(balance["result"]["structuredContent"]["charges"], 1);
@@ -152,9 +142,7 @@ async fn its_tools_do_what_they_say_and_only_three_of_them_have_effects() {
 
 #[tokio::test(start_paused = true)]
 async fn it_lists_its_tools_in_pages() {
-    let server = LedgerServer::new()
-        .page_size(4)
-        .annotations("pay", r#"{"readOnlyHint":true}"#);
+    let server = LedgerServer::new().page_size(4).annotations("pay", r#"{"readOnlyHint":true}"#);
     let hand = Hand::shake(&server).await;
     let first = hand.ask(11, "tools/list", json!({})).await;
     let cursor = &first["result"]["nextCursor"];
@@ -162,13 +150,8 @@ async fn it_lists_its_tools_in_pages() {
     assert_eq!(second["result"].get("nextCursor"), None);
     let tools = |page: &Value| page["result"]["tools"].as_array().map(Vec::len);
     assert_eq!((tools(&first), tools(&second)), (Some(4), Some(2)));
-    assert_eq!(
-        first["result"]["tools"][0]["annotations"]["readOnlyHint"],
-        true
-    );
-    let wrong = hand
-        .ask(13, "tools/list", json!({"cursor": "nonsense"}))
-        .await;
+    assert_eq!(first["result"]["tools"][0]["annotations"]["readOnlyHint"], true);
+    let wrong = hand.ask(13, "tools/list", json!({"cursor": "nonsense"})).await;
     assert_eq!(wrong["error"]["code"], -32602);
 }
 
@@ -190,29 +173,22 @@ async fn a_lost_answer_leaves_its_effect_in_the_ledger() {
     assert_eq!(hand.receive().await, Err(closed()));
     assert_eq!(hand.receive().await, Err(closed()), "it stays lost");
     let sent = hand.call(12, "pay").await;
-    assert!(
-        matches!(sent, Err(SendError::NotSent(failure)) if failure.kind == FailureKind::Closed)
-    );
+    assert!(matches!(sent, Err(SendError::NotSent(failure)) if failure.kind == FailureKind::Closed));
     assert_eq!(server.ledger().count("pay"), 1);
     assert_eq!(server.wire().calls("pay"), 2);
 
     let hand = Hand::shake(&server).await;
     assert_eq!(hand.call(11, "pay").await, Ok(Delivery::HandedOver));
-    assert!(
-        hand.hear().await["result"].is_object(),
-        "the second call is met by no rule"
-    );
+    assert!(hand.hear().await["result"].is_object(), "the second call is met by no rule");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_before_the_end_arrives_before_the_end() {
-    let server = LedgerServer::new()
-        .on("tools/call", 1, [Step::Execute, Step::Answer, Step::End])
-        .on(
-            "tools/call",
-            2,
-            [Step::Execute, Step::Answer, Step::Lose(reset())],
-        );
+    let server = LedgerServer::new().on("tools/call", 1, [Step::Execute, Step::Answer, Step::End]).on(
+        "tools/call",
+        2,
+        [Step::Execute, Step::Answer, Step::Lose(reset())],
+    );
     for end in [Ok(Incoming::End), Err(reset())] {
         let hand = Hand::shake(&server).await;
         assert_eq!(hand.call(11, "pay").await, Ok(Delivery::HandedOver));
@@ -226,17 +202,9 @@ async fn a_send_ends_as_the_script_says() {
     let failed = || SendError::Unknown(reset());
     let server = LedgerServer::new()
         .on_tool("pay", 1, [Step::FailSend(failed())])
-        .on_tool(
-            "pay",
-            2,
-            [Step::Execute, Step::FailSend(failed()), Step::Answer],
-        )
+        .on_tool("pay", 2, [Step::Execute, Step::FailSend(failed()), Step::Answer])
         .on_tool("pay", 3, [Step::HangSend, Step::Execute, Step::Answer])
-        .on_tool(
-            "pay",
-            4,
-            [Step::sleep(500), Step::SendOk(Delivery::Accepted)],
-        );
+        .on_tool("pay", 4, [Step::sleep(500), Step::SendOk(Delivery::Accepted)]);
     let hand = Hand::shake(&server).await;
 
     assert_eq!(hand.call(11, "pay").await, Err(failed()));
@@ -260,26 +228,16 @@ async fn a_send_ends_as_the_script_says() {
 async fn everything_can_be_said_where_an_answer_would_come() {
     let steps = [
         Step::AnswerWith(r#"{"n":1915883588174806058}"#.into()),
-        Step::Error {
-            code: -32000,
-            message: "a \"bad\" day".into(),
-            data: Some("[1]".into()),
-        },
+        Step::Error { code: -32000, message: "a \"bad\" day".into(), data: Some("[1]".into()) },
         Step::say(r#"{"jsonrpc":"2.0","id":"$id","result":{}}"#),
         Step::Progress(3),
         Step::Notify(2),
-        Step::ServerRequest {
-            id: "\"s1\"".into(),
-            method: "sampling/createMessage".into(),
-        },
+        Step::ServerRequest { id: "\"s1\"".into(), method: "sampling/createMessage".into() },
     ];
     let server = LedgerServer::new().on_tool("pay", 1, steps);
     let hand = Hand::shake(&server).await;
     let params = json!({"name": "pay", "_meta": {"progressToken": "t"}});
-    assert_eq!(
-        hand.send(11, "tools/call", params).await,
-        Ok(Delivery::HandedOver)
-    );
+    assert_eq!(hand.send(11, "tools/call", params).await, Ok(Delivery::HandedOver));
 
     match hand.receive().await {
         Ok(Incoming::Message(arrival)) => assert_eq!(
@@ -297,10 +255,7 @@ async fn everything_can_be_said_where_an_answer_would_come() {
         assert_eq!(hand.hear().await["params"]["data"], number);
     }
     let request = hand.hear().await;
-    assert_eq!(
-        (&request["id"], &request["method"]),
-        (&json!("s1"), &json!("sampling/createMessage"))
-    );
+    assert_eq!((&request["id"], &request["method"]), (&json!("s1"), &json!("sampling/createMessage")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -311,11 +266,7 @@ async fn answers_come_on_their_own_channels_where_it_is_so_agreed() {
         [
             Step::SayOn(Channel::Shared, b"shared".into()),
             Step::SayOn(Channel::Of(99), b"foreign".into()),
-            Step::TooLarge {
-                head: b"head of $id".into(),
-                tail: Vec::new(),
-                size: None,
-            },
+            Step::TooLarge { head: b"head of $id".into(), tail: Vec::new(), size: None },
             Step::AnswerLost(reset()),
         ],
     );
@@ -348,10 +299,7 @@ async fn a_message_larger_than_the_client_takes_is_skipped() {
     let server = LedgerServer::new();
     let hand = Hand::shake(&server).await;
     let params = json!({"name": "big", "arguments": {"bytes": 2 * MAX_MESSAGE}});
-    assert_eq!(
-        hand.send(11, "tools/call", params).await,
-        Ok(Delivery::HandedOver)
-    );
+    assert_eq!(hand.send(11, "tools/call", params).await, Ok(Delivery::HandedOver));
     match hand.receive().await {
         Ok(Incoming::TooLarge(oversized)) => {
             assert!(oversized.size > Some(2 * MAX_MESSAGE));
@@ -370,11 +318,7 @@ async fn connecting_goes_as_the_script_says() {
         .on_connect(3, [ConnectStep::Sleep(Duration::from_secs(2))]);
     assert_eq!(server.connect("", MAX_MESSAGE).await.err(), Some(reset()));
     let hour = Duration::from_secs(3600);
-    assert!(
-        timeout(hour, server.connect("", MAX_MESSAGE))
-            .await
-            .is_err()
-    );
+    assert!(timeout(hour, server.connect("", MAX_MESSAGE)).await.is_err());
     let start = Instant::now();
     Hand::shake(&server).await;
     assert_eq!(start.elapsed(), Duration::from_secs(2));
@@ -384,18 +328,10 @@ async fn connecting_goes_as_the_script_says() {
 #[tokio::test(start_paused = true)]
 async fn of_several_rules_the_first_counts_and_all_count_along() {
     let server = LedgerServer::new()
-        .rule(Rule::new(
-            When::tool("pay").nth(2),
-            [Step::error(1, "first")],
-        ))
+        .rule(Rule::new(When::tool("pay").nth(2), [Step::error(1, "first")]))
         .always("tools/call", [Step::error(2, "second")]);
     let hand = Hand::shake(&server).await;
-    for (request, tool, code) in [
-        (11, "pay", 2),
-        (12, "echo", 2),
-        (13, "pay", 1),
-        (14, "pay", 2),
-    ] {
+    for (request, tool, code) in [(11, "pay", 2), (12, "echo", 2), (13, "pay", 1), (14, "pay", 2)] {
         assert_eq!(hand.call(request, tool).await, Ok(Delivery::HandedOver));
         assert_eq!(hand.hear().await["error"]["code"], code, "call {request}");
     }
@@ -468,9 +404,6 @@ async fn it_notices_what_a_client_must_not_do() {
         ("after close", "after close"),
     ] {
         let found = noticed(misdeed).await;
-        assert!(
-            found.iter().any(|found| found.contains(words)),
-            "{misdeed}: {found:?}"
-        );
+        assert!(found.iter().any(|found| found.contains(words)), "{misdeed}: {found:?}");
     }
 }

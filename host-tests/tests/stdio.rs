@@ -36,9 +36,7 @@ async fn message(connection: &Arc<dyn Connection>) -> String {
 }
 
 async fn lost(connection: &Arc<dyn Connection>) -> Failure {
-    receive(connection)
-        .await
-        .expect_err("the connection is lost")
+    receive(connection).await.expect_err("the connection is lost")
 }
 
 fn outgoing(message: impl Into<Vec<u8>>) -> Outgoing {
@@ -121,10 +119,7 @@ async fn a_bad_exit_is_told_with_its_status() {
     assert_eq!(message(&server).await, "last");
     let failure = lost(&server).await;
     assert_eq!(failure.kind, FailureKind::Closed);
-    assert!(
-        failure.detail.concat().contains("exit status: 3"),
-        "{failure:?}"
-    );
+    assert!(failure.detail.concat().contains("exit status: 3"), "{failure:?}");
     assert_eq!(lost(&server).await, failure, "the failure stays");
 
     let server = shell("kill -KILL $$").await;
@@ -140,15 +135,8 @@ async fn an_exit_is_noticed_though_a_grandchild_keeps_the_output_open() {
     let start = Instant::now();
     assert_eq!(message(&server).await, "last");
     let failure = lost(&server).await;
-    assert!(
-        failure.detail.concat().contains("exit status: 7"),
-        "{failure:?}"
-    );
-    assert!(
-        start.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(failure.detail.concat().contains("exit status: 7"), "{failure:?}");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -197,10 +185,7 @@ async fn a_program_that_is_missing_or_forbidden_is_told_with_the_reason() {
     let missing = connect(&["/nowhere/no-such-program"]).await;
     let failure = missing.err().expect("it cannot start");
     assert_eq!(failure.kind, FailureKind::SpawnFailed);
-    assert!(
-        failure.detail[0].contains("/nowhere/no-such-program"),
-        "{failure:?}"
-    );
+    assert!(failure.detail[0].contains("/nowhere/no-such-program"), "{failure:?}");
     assert!(failure.detail[1].contains("No such file"), "{failure:?}");
 
     let forbidden = connect(&["/"]).await.err().expect("it cannot start");
@@ -227,10 +212,7 @@ async fn a_message_to_a_server_that_closed_its_input_was_not_sent() {
     match server.send(outgoing("late")).await {
         Err(SendError::NotSent(failure)) => {
             assert_eq!(failure.kind, FailureKind::Closed);
-            assert!(
-                failure.detail.concat().contains("Broken pipe"),
-                "{failure:?}"
-            );
+            assert!(failure.detail.concat().contains("Broken pipe"), "{failure:?}");
         }
         other => panic!("not refused: {other:?}"),
     }
@@ -270,9 +252,7 @@ async fn a_message_whose_send_was_given_up_before_it_was_begun_is_not_written() 
 async fn a_message_whose_send_was_given_up_half_way_is_written_whole() {
     let server = shell("sleep 0.3; cat").await;
     let big = server.send(outgoing(vec![b'x'; 900_000]));
-    timeout(Duration::from_millis(100), big)
-        .await
-        .expect_err("nobody reads yet");
+    timeout(Duration::from_millis(100), big).await.expect_err("nobody reads yet");
     let last = server.send(outgoing("last"));
     let receiving = async { (message(&server).await, message(&server).await) };
     let (last, (big, end)) = tokio::join!(last, receiving);
@@ -292,17 +272,11 @@ async fn a_line_break_in_a_message_is_refused() {
 async fn close_lets_the_server_finish() {
     let directory = tempfile::tempdir().expect("a directory");
     let trace = directory.path().join("trace");
-    let script = format!(
-        "echo $$; cat >/dev/null; echo finished >{}",
-        trace.display()
-    );
+    let script = format!("echo $$; cat >/dev/null; echo finished >{}", trace.display());
     let server = shell(&script).await;
     let process = message(&server).await;
     timeout(LONG, server.close()).await.expect("it closes");
-    assert_eq!(
-        std::fs::read_to_string(trace).expect("it finished"),
-        "finished\n"
-    );
+    assert_eq!(std::fs::read_to_string(trace).expect("it finished"), "finished\n");
     assert!(is_reaped(&process));
     assert_eq!(receive(&server).await, Ok(Incoming::End));
     let sent = server.send(outgoing("late")).await;
@@ -340,11 +314,7 @@ async fn dropping_the_connection_kills_the_group_at_once() {
     drop(server);
     until("the process is reaped", || is_reaped(process)).await;
     until("the child is killed", || !lives(child)).await;
-    assert!(
-        start.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
@@ -355,10 +325,7 @@ async fn dropping_the_connection_resolves_what_is_under_way() {
     let half = tokio::spawn(half);
     tokio::time::sleep(Duration::from_millis(50)).await;
     drop(server);
-    let half = timeout(LONG, half)
-        .await
-        .expect("it ends")
-        .expect("no panic");
+    let half = timeout(LONG, half).await.expect("it ends").expect("no panic");
     assert!(matches!(half, Err(SendError::Truncated(_))), "{half:?}");
     let waiting = timeout(LONG, waiting).await.expect("it ends");
     assert!(matches!(waiting, Err(SendError::NotSent(_))), "{waiting:?}");

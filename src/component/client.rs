@@ -3,22 +3,21 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::session::evidence::SendError;
 use crate::session::policy;
-use crate::session::time::Instant;
-use crate::session::verdict::{CallId, Verdict};
-use crate::session::{Delivery, Ids, Receipt, Resolution, Session as Core, Ticket};
+use crate::session::verdict::CallId;
+use crate::session::{Delivery, Ids, Receipt, Resolution, Session as Core};
 
 use super::bindings::exports::noreplay::mcp::client::{
-    Event, Guest, GuestSession, NotExecuted, Options, Outcome, PendingCall, ReadError, Server,
-    Tool, ToolCall, UnknownOutcome,
+    Event, Guest, GuestSession, NotExecuted, Options, Outcome, PendingCall, ReadError, Server, Tool,
+    ToolCall, UnknownOutcome,
 };
 use super::convert;
 use super::driver::send;
-use super::shared::{CallStep, Shared, now};
+use super::shared::{Shared, Step, Waiter, now};
 
 thread_local! {
     /// The component's ids: no two of its sessions share one.
@@ -49,24 +48,16 @@ impl GuestSession for Session {
 
     async fn call_tool(&self, call: ToolCall) -> Result<Outcome, NotExecuted> {
         let call = convert::tool_call(call);
-        let id = self
-            .0
-            .enter(|session| session.call(now(), call))
-            .map_err(convert::not_executed)?;
-        let waiting = WaitingCall {
-            shared: &self.0,
-            id,
-            sending: None,
-            done: false,
-        };
-        convert::verdict(waiting.verdict().await)
+        let id = self.0.enter(|session| session.call(now(), call)).map_err(convert::not_executed)?;
+        match self.end_of(Waiter::Call(id)).await {
+            Resolution::Call(_, verdict) => convert::verdict(verdict),
+            _ => Err(NotExecuted::Closed),
+        }
     }
 
     async fn list_tools(&self) -> Result<Vec<Tool>, ReadError> {
-        match self
-            .resolution(|session, now| session.list_tools(now))
-            .await
-        {
+        let ticket = self.0.enter(|session| session.list_tools(now()));
+        match self.end_of(Waiter::Ticket(ticket)).await {
             Resolution::Tools(_, Ok(tools)) => Ok(tools.into_iter().map(convert::tool).collect()),
             Resolution::Tools(_, Err(error)) => Err(convert::read_error(error)),
             _ => Err(ReadError::Closed),
@@ -74,7 +65,8 @@ impl GuestSession for Session {
     }
 
     async fn reconnect(&self) -> Result<Server, NotExecuted> {
-        match self.resolution(|session, now| session.reconnect(now)).await {
+        let ticket = self.0.enter(|session| session.reconnect(now()));
+        match self.end_of(Waiter::Ticket(ticket)).await {
             Resolution::Reconnect(_, Ok(server)) => Ok(convert::server(server)),
             Resolution::Reconnect(_, Err(reason)) => Err(convert::not_executed(reason)),
             _ => Err(NotExecuted::Closed),
@@ -83,29 +75,19 @@ impl GuestSession for Session {
 
     async fn reconcile(&self, call: u64, timeout_ms: u32) -> Option<Outcome> {
         let timeout = Duration::from_millis(timeout_ms.into());
-        match self
-            .resolution(|session, now| session.reconcile(now, CallId(call), timeout))
-            .await
-        {
+        let ticket = self.0.enter(|session| session.reconcile(now(), CallId(call), timeout));
+        match self.end_of(Waiter::Ticket(ticket)).await {
             Resolution::Reconcile(_, outcome) => outcome.map(convert::outcome),
             _ => None,
         }
     }
 
     fn pending(&self) -> Vec<PendingCall> {
-        self.0
-            .look(Core::pending)
-            .into_iter()
-            .map(convert::pending_call)
-            .collect()
+        self.0.look(Core::pending).into_iter().map(convert::pending_call).collect()
     }
 
     fn unsettled(&self) -> Vec<UnknownOutcome> {
-        self.0
-            .look(Core::unsettled)
-            .into_iter()
-            .map(convert::unknown_outcome)
-            .collect()
+        self.0.look(Core::unsettled).into_iter().map(convert::unknown_outcome).collect()
     }
 
     async fn next_event(&self) -> Option<Event> {
@@ -123,8 +105,7 @@ impl GuestSession for Session {
     }
 
     fn cancel(&self, call: u64) -> bool {
-        self.0
-            .enter_from_sync(|session| session.cancel(CallId(call)))
+        self.0.enter_from_sync(|session| session.cancel(CallId(call)))
     }
 
     async fn close(&self) {
@@ -147,77 +128,57 @@ impl Drop for Session {
 }
 
 impl Session {
-    /// Enters the session for a ticket, and waits for its end.
-    async fn resolution(&self, begin: impl FnOnce(&mut Core, Instant) -> Ticket) -> Resolution {
-        let ticket = self.0.enter(|session| begin(session, now()));
-        let waiting = WaitingTicket {
-            shared: &self.0,
-            ticket,
-        };
-        poll_fn(|cx| waiting.shared.poll_ticket(cx, waiting.ticket)).await
-    }
-}
-
-/// Forgets its ticket when its task ends, or is cancelled.
-struct WaitingTicket<'a> {
-    shared: &'a Shared,
-    ticket: Ticket,
-}
-
-impl Drop for WaitingTicket<'_> {
-    fn drop(&mut self) {
-        self.shared.forget_ticket(self.ticket);
+    /// The end of what a task waits for. Boxed, so that the exports share its code.
+    fn end_of(&self, waiter: Waiter) -> Pin<Box<dyn Future<Output = Resolution> + '_>> {
+        let mut waiting = Waiting { shared: &self.0, waiter, sending: None, done: false };
+        Box::pin(poll_fn(move |cx| waiting.poll(cx)))
     }
 }
 
 type Sent = Pin<Box<dyn Future<Output = Result<Delivery, SendError>>>>;
 
-/// A call's own task. If it is cancelled before the verdict, so is the call.
-struct WaitingCall<'a> {
+/// A task that waits. If it is cancelled before the end, so is its call.
+struct Waiting<'a> {
     shared: &'a Rc<Shared>,
-    id: CallId,
+    waiter: Waiter,
     sending: Option<(Receipt, Sent)>,
     done: bool,
 }
 
-impl WaitingCall<'_> {
-    async fn verdict(mut self) -> Verdict {
-        poll_fn(|cx| {
-            loop {
-                match self.shared.poll_call(cx, self.id) {
-                    Poll::Ready(CallStep::Verdict(verdict)) => {
-                        // What is still on its way is given up with the call.
-                        self.sending = None;
-                        self.done = true;
-                        return Poll::Ready(verdict);
-                    }
-                    Poll::Ready(CallStep::Send(sending)) => {
-                        self.sending = Some((sending.receipt, Box::pin(send(sending))));
-                    }
-                    Poll::Pending => {}
+impl Waiting<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Resolution> {
+        loop {
+            match self.shared.poll(cx, self.waiter) {
+                Poll::Ready(Step::End(resolution)) => {
+                    // What is still on its way is given up with the call.
+                    self.sending = None;
+                    self.done = true;
+                    return Poll::Ready(resolution);
                 }
-                let Some((receipt, sending)) = &mut self.sending else {
-                    return Poll::Pending;
-                };
-                let Poll::Ready(result) = sending.as_mut().poll(cx) else {
-                    return Poll::Pending;
-                };
-                let receipt = *receipt;
-                self.sending = None;
-                self.shared
-                    .enter(|session| session.sent(now(), receipt, result));
+                Poll::Ready(Step::Send(sending)) => {
+                    self.sending = Some((sending.receipt, Box::pin(send(sending))));
+                    // Once more, so that the slot knows whom to wake.
+                    continue;
+                }
+                Poll::Pending => {}
             }
-        })
-        .await
+            let Some((receipt, sending)) = &mut self.sending else { return Poll::Pending };
+            let Poll::Ready(result) = sending.as_mut().poll(cx) else { return Poll::Pending };
+            let receipt = *receipt;
+            self.sending = None;
+            self.shared.enter(|session| session.sent(now(), receipt, result));
+        }
     }
 }
 
-impl Drop for WaitingCall<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if !self.done {
             self.sending = None;
-            self.shared.enter(|session| session.abandon(self.id));
-            self.shared.forget_call(self.id);
+            if let Waiter::Call(call) = self.waiter {
+                self.shared.enter(|session| session.abandon(call));
+            }
+            self.shared.forget(self.waiter);
         }
     }
 }

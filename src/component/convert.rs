@@ -27,13 +27,7 @@ fn size(n: u64) -> usize {
 }
 
 pub(super) fn options_out(options: policy::Options) -> wit::Options {
-    let policy::Options {
-        recovery,
-        timing,
-        limits,
-        client,
-        ..
-    } = options;
+    let policy::Options { recovery, timing, limits, client, .. } = options;
     wit::Options {
         ownership: match options.ownership {
             policy::Ownership::Owned => wit::Ownership::Owned,
@@ -49,11 +43,7 @@ pub(super) fn options_out(options: policy::Options) -> wit::Options {
             policy::Resend::Refused => wit::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
-        grants: options
-            .grants
-            .into_iter()
-            .map(|(tool, attempts)| wit::Grant { tool, attempts })
-            .collect(),
+        grants: options.grants.into_iter().map(|(tool, attempts)| wit::Grant { tool, attempts }).collect(),
         recovery: wit::Recovery {
             attempts: recovery.attempts,
             backoff_ms: millis(recovery.backoff),
@@ -73,21 +63,12 @@ pub(super) fn options_out(options: policy::Options) -> wit::Options {
             events: u32::try_from(limits.events).unwrap_or(u32::MAX),
             cause_bytes: u32::try_from(limits.cause_bytes).unwrap_or(u32::MAX),
         },
-        client: wit::Implementation {
-            name: client.name,
-            version: client.version,
-        },
+        client: wit::Implementation { name: client.name, version: client.version },
     }
 }
 
 pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options {
-    let wit::Options {
-        recovery,
-        timing,
-        limits,
-        client,
-        ..
-    } = options;
+    let wit::Options { recovery, timing, limits, client, .. } = options;
     policy::Options {
         ownership: match options.ownership {
             wit::Ownership::Owned => policy::Ownership::Owned,
@@ -104,11 +85,7 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
             wit::Resend::Refused => policy::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
-        grants: options
-            .grants
-            .into_iter()
-            .map(|grant| (grant.tool, grant.attempts))
-            .collect(),
+        grants: options.grants.into_iter().map(|grant| (grant.tool, grant.attempts)).collect(),
         recovery: policy::Recovery {
             attempts: recovery.attempts.max(1),
             backoff: from_millis(recovery.backoff_ms),
@@ -128,10 +105,7 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
             events: size(limits.events.into()),
             cause_bytes: size(limits.cause_bytes.into()),
         },
-        client: handshake::Implementation {
-            name: client.name,
-            version: client.version,
-        },
+        client: handshake::Implementation { name: client.name, version: client.version },
     }
 }
 
@@ -151,23 +125,17 @@ pub(super) fn outgoing(message: message::Outgoing) -> transport::Outgoing {
         message: message.bytes,
         method: message.method.to_owned(),
         request: message.request.map(|request| request.0),
-        protocol_version: message
-            .revision
-            .map(|revision| revision.as_str().to_owned()),
+        protocol_version: message.revision.map(|revision| revision.as_str().to_owned()),
         headers: Vec::new(),
     }
 }
 
-pub(super) fn sent(
-    result: Result<transport::Delivery, transport::SendError>,
-) -> Result<Delivery, SendError> {
+pub(super) fn sent(result: Result<transport::Delivery, transport::SendError>) -> Result<Delivery, SendError> {
     match result {
         Ok(transport::Delivery::HandedOver) => Ok(Delivery::HandedOver),
         Ok(transport::Delivery::Accepted) => Ok(Delivery::Accepted),
         Err(transport::SendError::NotSent(failure)) => Err(SendError::NotSent(failure_in(failure))),
-        Err(transport::SendError::Truncated(failure)) => {
-            Err(SendError::Truncated(failure_in(failure)))
-        }
+        Err(transport::SendError::Truncated(failure)) => Err(SendError::Truncated(failure_in(failure))),
         Err(transport::SendError::Refused(refusal)) => Err(SendError::Refused(refusal_in(refusal))),
         Err(transport::SendError::Unknown(failure)) => Err(SendError::Unknown(failure_in(failure))),
     }
@@ -177,10 +145,9 @@ pub(super) fn received(
     result: Result<transport::Incoming, transport::Failure>,
 ) -> Result<Incoming, verdict::Failure> {
     Ok(match result.map_err(failure_in)? {
-        transport::Incoming::Message(arrival) => Incoming::Message {
-            bytes: arrival.message,
-            channel: arrival.channel.map(RequestId),
-        },
+        transport::Incoming::Message(arrival) => {
+            Incoming::Message { bytes: arrival.message, channel: arrival.channel.map(RequestId) }
+        }
         transport::Incoming::TooLarge(oversized) => Incoming::TooLarge {
             head: oversized.head,
             tail: oversized.tail,
@@ -230,60 +197,26 @@ failure_kinds!(
 );
 
 pub(super) fn failure_in(failure: types::Failure) -> verdict::Failure {
-    verdict::Failure {
-        kind: kind_in(failure.kind),
-        detail: failure.detail,
-    }
+    verdict::Failure { kind: kind_in(failure.kind), detail: failure.detail }
 }
 
 fn failure(failure: verdict::Failure) -> types::Failure {
-    types::Failure {
-        kind: kind_out(failure.kind),
-        detail: failure.detail,
-    }
+    types::Failure { kind: kind_out(failure.kind), detail: failure.detail }
 }
 
 fn refusal_in(refusal: types::Refusal) -> verdict::Refusal {
-    let types::Refusal {
-        status,
-        had_session,
-        headers,
-        body,
-    } = refusal;
-    verdict::Refusal {
-        status,
-        had_session,
-        headers,
-        body,
-    }
+    let types::Refusal { status, had_session, headers, body } = refusal;
+    verdict::Refusal { status, had_session, headers, body }
 }
 
 fn refusal(refusal: verdict::Refusal) -> types::Refusal {
-    let verdict::Refusal {
-        status,
-        had_session,
-        headers,
-        body,
-    } = refusal;
-    types::Refusal {
-        status,
-        had_session,
-        headers,
-        body,
-    }
+    let verdict::Refusal { status, had_session, headers, body } = refusal;
+    types::Refusal { status, had_session, headers, body }
 }
 
 fn rpc_error(error: verdict::RpcError) -> types::RpcError {
-    let verdict::RpcError {
-        code,
-        message,
-        data,
-    } = error;
-    types::RpcError {
-        code,
-        message,
-        data,
-    }
+    let verdict::RpcError { code, message, data } = error;
+    types::RpcError { code, message, data }
 }
 
 fn undecodable(undecodable: verdict::Undecodable) -> wit::Undecodable {
@@ -304,9 +237,7 @@ pub(super) fn not_executed(reason: verdict::NotExecuted) -> wit::NotExecuted {
         verdict::NotExecuted::InvalidCall(reason) => wit::NotExecuted::InvalidCall(reason),
         verdict::NotExecuted::NotConnected => wit::NotExecuted::NotConnected,
         verdict::NotExecuted::ConnectFailed(it) => wit::NotExecuted::ConnectFailed(failure(it)),
-        verdict::NotExecuted::HandshakeFailed(it) => {
-            wit::NotExecuted::HandshakeFailed(handshake_failure(it))
-        }
+        verdict::NotExecuted::HandshakeFailed(it) => wit::NotExecuted::HandshakeFailed(handshake_failure(it)),
         verdict::NotExecuted::NotSent(it) => wit::NotExecuted::NotSent(failure(it)),
         verdict::NotExecuted::Refused(it) => wit::NotExecuted::Refused(refusal(it)),
         verdict::NotExecuted::Closed => wit::NotExecuted::Closed,
@@ -317,14 +248,10 @@ pub(super) fn read_error(error: verdict::ReadError) -> wit::ReadError {
     match error {
         verdict::ReadError::NotConnected => wit::ReadError::NotConnected,
         verdict::ReadError::ConnectFailed(it) => wit::ReadError::ConnectFailed(failure(it)),
-        verdict::ReadError::HandshakeFailed(it) => {
-            wit::ReadError::HandshakeFailed(handshake_failure(it))
-        }
+        verdict::ReadError::HandshakeFailed(it) => wit::ReadError::HandshakeFailed(handshake_failure(it)),
         verdict::ReadError::Transport(it) => wit::ReadError::Transport(failure(it)),
         verdict::ReadError::Refused(it) => wit::ReadError::Refused(refusal(it)),
-        verdict::ReadError::AnsweredWithError(it) => {
-            wit::ReadError::AnsweredWithError(rpc_error(it))
-        }
+        verdict::ReadError::AnsweredWithError(it) => wit::ReadError::AnsweredWithError(rpc_error(it)),
         verdict::ReadError::Undecodable(it) => wit::ReadError::Undecodable(undecodable(it)),
         verdict::ReadError::Endless(reason) => wit::ReadError::Endless(reason),
         verdict::ReadError::TimedOut => wit::ReadError::TimedOut,
@@ -371,27 +298,15 @@ pub(super) fn unknown_outcome(unknown: verdict::UnknownOutcome) -> wit::UnknownO
 }
 
 fn tool_result(result: verdict::ToolResult) -> wit::ToolResult {
-    let verdict::ToolResult {
-        call,
-        attempts,
-        json,
-        warnings,
-    } = result;
-    wit::ToolResult {
-        call: call.0,
-        attempts,
-        json,
-        warnings,
-    }
+    let verdict::ToolResult { call, attempts, json, warnings } = result;
+    wit::ToolResult { call: call.0, attempts, json, warnings }
 }
 
 pub(super) fn outcome(outcome: verdict::Outcome) -> wit::Outcome {
     match outcome {
         verdict::Outcome::Ok(result) => wit::Outcome::Ok(tool_result(result)),
         verdict::Outcome::ToolError(result) => wit::Outcome::ToolError(tool_result(result)),
-        verdict::Outcome::Unknown(unknown) => {
-            wit::Outcome::UnknownOutcome(unknown_outcome(unknown))
-        }
+        verdict::Outcome::Unknown(unknown) => wit::Outcome::UnknownOutcome(unknown_outcome(unknown)),
     }
 }
 
@@ -410,16 +325,8 @@ pub(super) fn server(server: handshake::Server) -> wit::Server {
 }
 
 pub(super) fn tool(tool: tool_list::Tool) -> wit::Tool {
-    let tool_list::Tool {
-        name,
-        description,
-        json,
-    } = tool;
-    wit::Tool {
-        name,
-        description,
-        json,
-    }
+    let tool_list::Tool { name, description, json } = tool;
+    wit::Tool { name, description, json }
 }
 
 pub(super) fn pending_call(call: session::PendingCall) -> wit::PendingCall {
@@ -437,17 +344,12 @@ pub(super) fn event(event: event::Event) -> wit::Event {
         event::Event::Connected(it) => wit::Event::Connected(server(it)),
         event::Event::Disconnected(it) => wit::Event::Disconnected(failure(it)),
         event::Event::LateAnswer(call) => wit::Event::LateAnswer(call.0),
-        event::Event::Unclaimed(it) => wit::Event::Unclaimed(unknown_outcome(it)),
-        event::Event::Progress(call, params) => wit::Event::Progress(wit::Progress {
-            call: call.0,
-            params,
-        }),
+        event::Event::Unclaimed(call) => wit::Event::Unclaimed(call.0),
+        event::Event::Progress(call, params) => wit::Event::Progress(wit::Progress { call: call.0, params }),
         event::Event::Notification { method, params } => {
             wit::Event::Notification(wit::Notification { method, params })
         }
-        event::Event::Diagnostic(text, count) => {
-            wit::Event::Diagnostic(wit::Diagnostic { text, count })
-        }
+        event::Event::Diagnostic(text, count) => wit::Event::Diagnostic(wit::Diagnostic { text, count }),
         event::Event::Dropped(count) => wit::Event::Dropped(count),
     }
 }

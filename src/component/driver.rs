@@ -83,8 +83,7 @@ impl Driver {
             match order {
                 Order::Connect(generation) => {
                     let (endpoint, most) = (self.shared.endpoint.clone(), self.shared.max_message);
-                    self.connecting
-                        .push((generation, Box::pin(transport::connect(endpoint, most))));
+                    self.connecting.push((generation, Box::pin(transport::connect(endpoint, most))));
                 }
                 Order::Send(sending) => {
                     let receipt = sending.receipt;
@@ -106,8 +105,7 @@ impl Driver {
     fn let_go(&mut self, generation: Generation) {
         self.connecting.retain(|(of, _)| *of != generation);
         self.receiving.retain(|(of, ..)| *of != generation);
-        self.sending
-            .retain(|(receipt, _)| receipt.generation != generation);
+        self.sending.retain(|(receipt, _)| receipt.generation != generation);
     }
 
     fn poll_connecting(&mut self, cx: &mut Context<'_>) -> bool {
@@ -117,17 +115,14 @@ impl Driver {
         let result = match result {
             Ok(connection) => {
                 let connection = Rc::new(connection);
-                self.shared
-                    .add_connection(generation, Rc::clone(&connection));
+                self.shared.add_connection(generation, Rc::clone(&connection));
                 let receive = receive(Rc::clone(&connection));
-                self.receiving
-                    .push((generation, connection, Box::pin(receive)));
+                self.receiving.push((generation, connection, Box::pin(receive)));
                 Ok(())
             }
             Err(failure) => Err(convert::failure_in(failure)),
         };
-        self.shared
-            .enter(|session| session.connected(now(), generation, result));
+        self.shared.enter(|session| session.connected(now(), generation, result));
         true
     }
 
@@ -135,8 +130,7 @@ impl Driver {
         let Some((receipt, result)) = poll_any(&mut self.sending, cx) else {
             return false;
         };
-        self.shared
-            .enter(|session| session.sent(now(), receipt, result));
+        self.shared.enter(|session| session.sent(now(), receipt, result));
         true
     }
 
@@ -173,8 +167,7 @@ impl Driver {
         let before = self.closing.len();
         if before > 0 {
             let now = now();
-            self.closing
-                .retain_mut(|(until, close)| close.as_mut().poll(cx).is_pending() && *until > now);
+            self.closing.retain_mut(|(until, close)| close.as_mut().poll(cx).is_pending() && *until > now);
         }
         self.closing.len() < before
     }
@@ -205,10 +198,7 @@ impl Driver {
 }
 
 /// Polls some futures, and takes out one that is ready.
-fn poll_any<K: Copy, T>(
-    futures: &mut Vec<(K, Pending<T>)>,
-    cx: &mut Context<'_>,
-) -> Option<(K, T)> {
+fn poll_any<K: Copy, T>(futures: &mut Vec<(K, Pending<T>)>, cx: &mut Context<'_>) -> Option<(K, T)> {
     for index in 0..futures.len() {
         let (key, future) = &mut futures[index];
         if let Poll::Ready(result) = future.as_mut().poll(cx) {
@@ -223,11 +213,7 @@ fn poll_any<K: Copy, T>(
 
 /// Hands a message to the transport: it is moved, and gone.
 pub(super) async fn send(sending: Sending) -> Result<Delivery, SendError> {
-    let Sending {
-        connection,
-        message,
-        ..
-    } = sending;
+    let Sending { connection, message, .. } = sending;
     convert::sent(connection.send(convert::outgoing(message)).await)
 }
 

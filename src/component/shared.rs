@@ -1,14 +1,14 @@
 //! What the tasks of one session share.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::protocol::message::Outgoing;
 use crate::session::time::Instant;
-use crate::session::verdict::{CallId, Generation, Verdict};
+use crate::session::verdict::{CallId, Generation};
 use crate::session::{Action, Receipt, Resolution, Session, Ticket};
+use crate::table::Table;
 
 use super::bindings::noreplay::mcp::transport::Connection;
 use super::bindings::wasi::clocks::monotonic_clock;
@@ -34,25 +34,25 @@ pub(super) enum Order {
     Disconnect(Generation, Option<Rc<Connection>>),
 }
 
-/// What a call's task waits for.
+/// Who waits: the task of a call, or of something else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Waiter {
+    Call(CallId),
+    Ticket(Ticket),
+}
+
+/// What a task waits for.
 #[derive(Default)]
-struct CallSlot {
+struct Slot {
     sending: Option<Sending>,
-    verdict: Option<Verdict>,
-    waker: Option<Waker>,
-}
-
-/// What a call's task finds.
-pub(super) enum CallStep {
-    Send(Sending),
-    Verdict(Verdict),
-}
-
-/// What another task waits for.
-#[derive(Default)]
-struct TicketSlot {
     resolution: Option<Resolution>,
     waker: Option<Waker>,
+}
+
+/// What a task finds.
+pub(super) enum Step {
+    Send(Sending),
+    End(Resolution),
 }
 
 /// One session, and whoever works on it.
@@ -60,9 +60,8 @@ pub(super) struct Shared {
     pub(super) endpoint: String,
     pub(super) max_message: u64,
     session: RefCell<Session>,
-    connections: RefCell<BTreeMap<Generation, Rc<Connection>>>,
-    calls: RefCell<BTreeMap<CallId, CallSlot>>,
-    tickets: RefCell<BTreeMap<Ticket, TicketSlot>>,
+    connections: RefCell<Table<Generation, Rc<Connection>>>,
+    slots: RefCell<Table<Waiter, Slot>>,
     /// Those who wait for an event, or for the driver to rest.
     watchers: RefCell<Vec<Waker>>,
     orders: RefCell<Vec<Order>>,
@@ -79,8 +78,7 @@ impl Shared {
             max_message,
             session: RefCell::new(session),
             connections: RefCell::default(),
-            calls: RefCell::default(),
-            tickets: RefCell::default(),
+            slots: RefCell::default(),
             watchers: RefCell::default(),
             orders: RefCell::default(),
             driver: RefCell::default(),
@@ -142,111 +140,76 @@ impl Shared {
     fn perform(&self, action: Action) -> Option<Waker> {
         match action {
             Action::Connect { generation } => self.order(Order::Connect(generation)),
-            Action::Send {
-                call,
-                receipt,
-                message,
-            } => {
+            Action::Send { call, receipt, message } => {
                 // A connection that is gone has told its calls so.
-                let connection = self
-                    .connections
-                    .borrow()
-                    .get(&receipt.generation)
-                    .cloned()?;
-                let sending = Sending {
-                    connection,
-                    receipt,
-                    message,
-                };
+                let connection = self.connections.borrow().get(&receipt.generation).cloned()?;
+                let sending = Sending { connection, receipt, message };
                 let Some(call) = call else {
                     self.order(Order::Send(sending));
                     return None;
                 };
-                let mut calls = self.calls.borrow_mut();
-                let slot = calls.entry(call).or_default();
-                slot.sending = Some(sending);
-                return slot.waker.take();
+                return self.tell(Waiter::Call(call), |slot| slot.sending = Some(sending));
             }
-            Action::Abandon {
-                generation,
-                request,
-            } => {
+            Action::Abandon { generation, request } => {
                 if let Some(connection) = self.connections.borrow().get(&generation) {
                     connection.abandon(request.0);
                 }
             }
-            Action::Disconnect {
-                generation,
-                orderly,
-            } => {
+            Action::Disconnect { generation, orderly } => {
                 let connection = self.connections.borrow_mut().remove(&generation);
-                self.order(Order::Disconnect(
-                    generation,
-                    connection.filter(|_| orderly),
-                ));
-            }
-            Action::Resolve(Resolution::Call(call, verdict)) => {
-                let mut calls = self.calls.borrow_mut();
-                let slot = calls.entry(call).or_default();
-                slot.verdict = Some(verdict);
-                return slot.waker.take();
+                self.order(Order::Disconnect(generation, connection.filter(|_| orderly)));
             }
             Action::Resolve(resolution) => {
-                let ticket = match &resolution {
+                let waiter = match &resolution {
+                    Resolution::Call(call, _) => Waiter::Call(*call),
                     Resolution::Reconnect(ticket, _)
                     | Resolution::Tools(ticket, _)
-                    | Resolution::Reconcile(ticket, _) => *ticket,
-                    Resolution::Call(..) => return None,
+                    | Resolution::Reconcile(ticket, _) => Waiter::Ticket(*ticket),
                 };
-                let mut tickets = self.tickets.borrow_mut();
-                let slot = tickets.entry(ticket).or_default();
-                slot.resolution = Some(resolution);
-                return slot.waker.take();
+                return self.tell(waiter, |slot| slot.resolution = Some(resolution));
             }
         }
         None
+    }
+
+    /// Puts something into a slot. Returns whom to wake.
+    fn tell(&self, waiter: Waiter, put: impl FnOnce(&mut Slot)) -> Option<Waker> {
+        let mut slots = self.slots.borrow_mut();
+        // The slot of a task that has not looked yet is made here.
+        if !slots.contains(&waiter) {
+            slots.insert(waiter, Slot::default());
+        }
+        let slot = slots.get_mut(&waiter)?;
+        put(slot);
+        slot.waker.take()
     }
 
     fn order(&self, order: Order) {
         self.orders.borrow_mut().push(order);
     }
 
-    /// What a call's task is to do next.
-    pub(super) fn poll_call(&self, cx: &mut Context<'_>, call: CallId) -> Poll<CallStep> {
-        let mut calls = self.calls.borrow_mut();
-        let slot = calls.entry(call).or_default();
-        // A verdict makes a message that was not given away yet needless.
-        if let Some(verdict) = slot.verdict.take() {
-            calls.remove(&call);
-            return Poll::Ready(CallStep::Verdict(verdict));
+    /// What a task is to do next.
+    pub(super) fn poll(&self, cx: &mut Context<'_>, waiter: Waiter) -> Poll<Step> {
+        let mut slots = self.slots.borrow_mut();
+        if let Some(slot) = slots.get_mut(&waiter) {
+            // The end makes a message that was not given away yet needless.
+            if let Some(resolution) = slot.resolution.take() {
+                slots.remove(&waiter);
+                return Poll::Ready(Step::End(resolution));
+            }
+            if let Some(sending) = slot.sending.take() {
+                return Poll::Ready(Step::Send(sending));
+            }
+            slot.waker = Some(cx.waker().clone());
+            return Poll::Pending;
         }
-        if let Some(sending) = slot.sending.take() {
-            return Poll::Ready(CallStep::Send(sending));
-        }
-        slot.waker = Some(cx.waker().clone());
+        slots.insert(waiter, Slot { waker: Some(cx.waker().clone()), ..Slot::default() });
         Poll::Pending
     }
 
-    /// The task of a call is gone.
-    pub(super) fn forget_call(&self, call: CallId) {
-        self.calls.borrow_mut().remove(&call);
-    }
-
-    /// The end of what a ticket stands for.
-    pub(super) fn poll_ticket(&self, cx: &mut Context<'_>, ticket: Ticket) -> Poll<Resolution> {
-        let mut tickets = self.tickets.borrow_mut();
-        let slot = tickets.entry(ticket).or_default();
-        if let Some(resolution) = slot.resolution.take() {
-            tickets.remove(&ticket);
-            return Poll::Ready(resolution);
-        }
-        slot.waker = Some(cx.waker().clone());
-        Poll::Pending
-    }
-
-    /// Nobody waits for a ticket any more.
-    pub(super) fn forget_ticket(&self, ticket: Ticket) {
-        self.tickets.borrow_mut().remove(&ticket);
+    /// A task is gone.
+    pub(super) fn forget(&self, waiter: Waiter) {
+        self.slots.borrow_mut().remove(&waiter);
     }
 
     /// Wakes this task when something happened that no slot is for.

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::json::push_string;
+use super::json::{self, push_string};
 use super::jsonrpc::RequestId;
 use super::message::{Outgoing, push, request};
 use super::revision::Revision;
@@ -54,11 +53,11 @@ pub enum HandshakeError {
     /// It is not the result that the revision asks for.
     #[error("the answer to `initialize` cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
+    /// It names no revision.
+    #[error("the answer to `initialize` names no protocol revision")]
+    NoRevision,
     /// The server speaks a revision that this client does not.
-    #[error(
-        "the server speaks the protocol revision `{found}`; this client speaks {}",
-        Known
-    )]
+    #[error("the server speaks the protocol revision `{found}`; this client speaks {}", Known)]
     UnknownRevision {
         /// What it speaks, cut to a reasonable length.
         found: String,
@@ -70,10 +69,7 @@ struct Known;
 
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = Revision::ALL
-            .iter()
-            .map(|revision| revision.as_str())
-            .collect();
+        let names: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
         f.write_str(&names.join(", "))
     }
 }
@@ -88,12 +84,7 @@ pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
     push(&mut out, ",\"version\":");
     push_string(&mut out, &client.version);
     push(&mut out, "}}}");
-    Outgoing {
-        bytes: out,
-        method: "initialize",
-        request: Some(id),
-        revision: None,
-    }
+    Outgoing { bytes: out, method: "initialize", request: Some(id), revision: None }
 }
 
 /// Reads the result of `initialize`. Only the revision must be there: a server that forgets to
@@ -104,46 +95,32 @@ pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
 /// [`HandshakeError`] if the result cannot be read, or names a revision that this client does not
 /// speak.
 pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Initialize<'a> {
-        protocol_version: String,
-        #[serde(borrow, default)]
-        capabilities: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        server_info: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        instructions: Option<&'a RawValue>,
-    }
-
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct ServerInfo {
-        name: String,
-        version: String,
-    }
-
-    let initialize: Initialize<'_> = serde_json::from_str(result.get())?;
-    let Some(revision) = Revision::parse(&initialize.protocol_version) else {
-        let found = initialize.protocol_version.chars().take(64).collect();
+    let (mut revision, mut capabilities, mut info, mut instructions) = (None, None, None, None);
+    json::members(result.get(), &mut |name, value| match name {
+        "protocolVersion" => revision = json::string(value),
+        "capabilities" => capabilities = Some(value),
+        "serverInfo" => info = Some(value),
+        "instructions" => instructions = json::string(value),
+        _ => {}
+    })?;
+    let found = revision.ok_or(HandshakeError::NoRevision)?;
+    let Some(revision) = Revision::parse(&found) else {
+        let found = found.chars().take(64).collect();
         return Err(HandshakeError::UnknownRevision { found });
     };
-    let info = initialize
-        .server_info
-        .and_then(|info| serde_json::from_str(info.get()).ok());
-    let ServerInfo { name, version } = info.unwrap_or_default();
-    Ok(Server {
-        name,
-        version,
-        revision,
-        capabilities: initialize
-            .capabilities
-            .map_or("{}", RawValue::get)
-            .to_owned(),
-        instructions: initialize
-            .instructions
-            .and_then(|text| serde_json::from_str(text.get()).ok()),
-    })
+    let mut server = Server { instructions, ..Server::unintroduced(revision) };
+    if let Some(capabilities) = capabilities {
+        server.capabilities = capabilities.get().to_owned();
+    }
+    if let Some(info) = info {
+        // What is no object introduces nobody.
+        let _ = json::members(info.get(), &mut |name, value| match name {
+            "name" => server.name = json::string(value).unwrap_or_default(),
+            "version" => server.version = json::string(value).unwrap_or_default(),
+            _ => {}
+        });
+    }
+    Ok(server)
 }
 
 #[cfg(test)]
@@ -176,11 +153,7 @@ mod tests {
             r#"{"protocolVersion":"2025-06-18","serverInfo":7,"instructions":7}"#,
         ] {
             let server = of(json).unwrap();
-            assert_eq!(
-                (server.name.as_str(), server.instructions),
-                ("", None),
-                "{json}"
-            );
+            assert_eq!((server.name.as_str(), server.instructions), ("", None), "{json}");
         }
     }
 
@@ -190,20 +163,17 @@ mod tests {
             of(r#"{"protocolVersion":"2023-01-01"}"#),
             Err(HandshakeError::UnknownRevision { .. })
         ));
-        for json in ["{}", "null", "[]", r#"{"protocolVersion":7}"#] {
-            assert!(
-                matches!(of(json), Err(HandshakeError::Unreadable(_))),
-                "{json}"
-            );
+        for json in ["null", "[]", "7"] {
+            assert!(matches!(of(json), Err(HandshakeError::Unreadable(_))), "{json}");
+        }
+        for json in ["{}", r#"{"protocolVersion":7}"#] {
+            assert!(matches!(of(json), Err(HandshakeError::NoRevision)), "{json}");
         }
     }
 
     #[test]
     fn initialize_offers_the_newest() {
-        let client = Implementation {
-            name: "a \"b\"".to_owned(),
-            version: "1".to_owned(),
-        };
+        let client = Implementation { name: "a \"b\"".to_owned(), version: "1".to_owned() };
         let text = String::from_utf8(initialize(RequestId(1), &client).bytes).unwrap();
         assert_eq!(
             text,

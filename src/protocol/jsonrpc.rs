@@ -4,10 +4,9 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::json::OneOf;
+use super::json;
 
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,9 +36,7 @@ impl ResponseId {
         if raw == "null" {
             return Self::Null;
         }
-        let string = raw
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'));
+        let string = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         match (decimal(string.unwrap_or(raw)), string) {
             (Some(id), None) => Self::Exact(id),
             (Some(id), Some(_)) => Self::AsString(id),
@@ -60,11 +57,7 @@ impl ResponseId {
 fn decimal(text: &str) -> Option<RequestId> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let canonical = !text.starts_with('0') || text == "0";
-    if digits && canonical {
-        text.parse().ok().map(RequestId)
-    } else {
-        None
-    }
+    if digits && canonical { text.parse().ok().map(RequestId) } else { None }
 }
 
 /// A well-formed message.
@@ -121,10 +114,7 @@ pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malfor
             Ok(_) => None,
             Err(malformed) => malformed.request,
         };
-        message = Err(Malformed {
-            request,
-            reason: format!("not UTF-8: {error}"),
-        });
+        message = Err(Malformed { request, reason: format!("not UTF-8: {error}") });
     }
     each(message);
     false
@@ -150,12 +140,8 @@ fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
     let at = tail.windows(4).rposition(|window| window == b"\"id\"")?;
     let rest = std::str::from_utf8(&tail[at..]).ok()?;
     let object = format!("{{{rest}");
-    let mut members = Members::default();
-    let mut input = serde_json::Deserializer::from_str(&object);
-    Collect(&mut members)
-        .deserialize(&mut input)
-        .and_then(|()| input.end())
-        .ok()?;
+    let (members, read) = Members::read(&object);
+    read.ok()?;
     members.answered()
 }
 
@@ -164,24 +150,13 @@ fn valid_prefix(bytes: &[u8], length: usize) -> &str {
 }
 
 fn read_array<'a>(text: &'a str, each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) {
-    let mut input = serde_json::Deserializer::from_str(text);
-    let read = Elements(each)
-        .deserialize(&mut input)
-        .and_then(|()| input.end());
-    if let Err(error) = read {
-        each(Err(Malformed {
-            request: None,
-            reason: error.to_string(),
-        }));
+    if let Err(error) = json::elements(text, &mut |element| each(read_one(element.get()))) {
+        each(Err(Malformed { request: None, reason: error.to_string() }));
     }
 }
 
 fn read_one(text: &str) -> Result<Message<'_>, Malformed> {
-    let mut members = Members::default();
-    let mut input = serde_json::Deserializer::from_str(text);
-    let read = Collect(&mut members)
-        .deserialize(&mut input)
-        .and_then(|()| input.end());
+    let (members, read) = Members::read(text);
     match read {
         Ok(()) => members.message(),
         Err(error) => Err(members.malformed(error.to_string())),
@@ -202,16 +177,24 @@ struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    const NAMES: [&'static str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+    /// Reads an object as far as it can be read.
+    fn read(text: &'a str) -> (Self, Result<(), serde_json::Error>) {
+        let mut members = Self::default();
+        let read = json::members(text, &mut |name, value| {
+            let twice = members.slot(name).and_then(|(name, slot)| slot.replace(value).map(|_| name));
+            members.twice = members.twice.or(twice);
+        });
+        (members, read)
+    }
 
-    fn slot(&mut self, name: &str) -> Option<&mut Option<&'a RawValue>> {
+    fn slot(&mut self, name: &str) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
         Some(match name {
-            "jsonrpc" => &mut self.jsonrpc,
-            "id" => &mut self.id,
-            "method" => &mut self.method,
-            "params" => &mut self.params,
-            "result" => &mut self.result,
-            "error" => &mut self.error,
+            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            "id" => ("id", &mut self.id),
+            "method" => ("method", &mut self.method),
+            "params" => ("params", &mut self.params),
+            "result" => ("result", &mut self.result),
+            "error" => ("error", &mut self.error),
             _ => return None,
         })
     }
@@ -225,24 +208,18 @@ impl<'a> Members<'a> {
     }
 
     fn malformed(&self, reason: impl Into<String>) -> Malformed {
-        Malformed {
-            request: self.answered(),
-            reason: reason.into(),
-        }
+        Malformed { request: self.answered(), reason: reason.into() }
     }
 
     fn message(self) -> Result<Message<'a>, Malformed> {
         if let Some(name) = self.twice {
             return Err(self.malformed(format!("the member `{name}` stands twice")));
         }
-        if self
-            .jsonrpc
-            .is_none_or(|version| version.get() != "\"2.0\"")
-        {
+        if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(self.malformed("no JSON-RPC 2.0 message"));
         }
         if let Some(method) = self.method {
-            let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+            let Some(method) = json::string(method) else {
                 return Err(self.malformed("the method is no string"));
             };
             if self.result.is_some() || self.error.is_some() {
@@ -250,10 +227,7 @@ impl<'a> Members<'a> {
             }
             return Ok(match self.id {
                 Some(id) => Message::Request { id, method },
-                None => Message::Notification {
-                    method,
-                    params: self.params,
-                },
+                None => Message::Notification { method, params: self.params },
             });
         }
         let body = match (self.result, self.error) {
@@ -263,80 +237,11 @@ impl<'a> Members<'a> {
             (Some(_), Some(_)) => return Err(self.malformed("both result and error")),
         };
         match self.id {
-            Some(id) => Ok(Message::Response {
-                id: ResponseId::parse(id.get()),
-                body,
-            }),
+            Some(id) => Ok(Message::Response { id: ResponseId::parse(id.get()), body }),
             // Over HTTP a server may leave the id of an error out.
-            None if body.is_err() => Ok(Message::Response {
-                id: ResponseId::Null,
-                body,
-            }),
+            None if body.is_err() => Ok(Message::Response { id: ResponseId::Null, body }),
             None => Err(self.malformed("a response without an id")),
         }
-    }
-}
-
-/// Fills [`Members`] from an object.
-struct Collect<'m, 'a>(&'m mut Members<'a>);
-
-impl<'de> DeserializeSeed<'de> for Collect<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        input.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Collect<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON-RPC message")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key_seed(OneOf(&Members::NAMES))? {
-            let Some(name) = name else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let value: &'de RawValue = map.next_value()?;
-            if self
-                .0
-                .slot(name)
-                .is_some_and(|slot| slot.replace(value).is_some())
-            {
-                self.0.twice = Some(name);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Hands on each element of an array, one at a time.
-struct Elements<'f, 'a>(&'f mut dyn FnMut(Result<Message<'a>, Malformed>));
-
-impl<'de> DeserializeSeed<'de> for Elements<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<(), D::Error> {
-        input.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Elements<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of JSON-RPC messages")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(element) = elements.next_element::<&'de RawValue>()? {
-            (self.0)(read_one(element.get()));
-        }
-        Ok(())
     }
 }
 
@@ -349,14 +254,8 @@ mod tests {
         let mut seen = Vec::new();
         read(frame, &mut |message| {
             seen.push(match message {
-                Ok(Message::Response {
-                    id,
-                    body: Ok(result),
-                }) => format!("{id:?} = {}", result.get()),
-                Ok(Message::Response {
-                    id,
-                    body: Err(error),
-                }) => format!("{id:?} ! {}", error.get()),
+                Ok(Message::Response { id, body: Ok(result) }) => format!("{id:?} = {}", result.get()),
+                Ok(Message::Response { id, body: Err(error) }) => format!("{id:?} ! {}", error.get()),
                 Ok(Message::Request { id, method }) => format!("{} asks {method}", id.get()),
                 Ok(Message::Notification { method, .. }) => format!("tells {method}"),
                 Err(malformed) => format!("malformed, of {:?}", malformed.request.map(|id| id.0)),
@@ -373,26 +272,14 @@ mod tests {
 
     #[test]
     fn the_four_kinds_are_told_apart() {
-        assert_eq!(
-            one(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#),
-            "Exact(RequestId(7)) = {}"
-        );
+        assert_eq!(one(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#), "Exact(RequestId(7)) = {}");
         assert_eq!(
             one(r#"{"error":{"code":1},"id":7,"jsonrpc":"2.0"}"#),
             r#"Exact(RequestId(7)) ! {"code":1}"#
         );
-        assert_eq!(
-            one(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#),
-            "7 asks ping"
-        );
-        assert_eq!(
-            one(r#"{"jsonrpc":"2.0","method":"n","params":[]}"#),
-            "tells n"
-        );
-        assert_eq!(
-            one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#),
-            "Exact(RequestId(7)) = null"
-        );
+        assert_eq!(one(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#), "7 asks ping");
+        assert_eq!(one(r#"{"jsonrpc":"2.0","method":"n","params":[]}"#), "tells n");
+        assert_eq!(one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#), "Exact(RequestId(7)) = null");
     }
 
     #[test]
@@ -463,16 +350,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":7,"method":"x","result":{}}"#,
         ] {
             let seen = shown(frame.as_bytes());
-            assert!(
-                seen.iter().all(|message| message.starts_with("malformed")),
-                "{frame}: {seen:?}"
-            );
+            assert!(seen.iter().all(|message| message.starts_with("malformed")), "{frame}: {seen:?}");
             let named = seen.iter().filter(|message| message.contains('7')).count();
-            assert_eq!(
-                named,
-                usize::from(frame == "{\"id\":7"),
-                "{frame}: {seen:?}"
-            );
+            assert_eq!(named, usize::from(frame == "{\"id\":7"), "{frame}: {seen:?}");
         }
         assert_eq!(shown(b"\xff\xfe"), ["malformed, of None"]);
     }
@@ -486,40 +366,19 @@ mod tests {
     #[test]
     fn an_array_is_read_one_message_at_a_time() {
         let frame = br#"[{"jsonrpc":"2.0","method":"n"}, 5 ,{"jsonrpc":"2.0","id":7,"result":{}}]"#;
-        assert_eq!(
-            shown(frame),
-            ["tells n", "malformed, of None", "Exact(RequestId(7)) = {}"]
-        );
+        assert_eq!(shown(frame), ["tells n", "malformed, of None", "Exact(RequestId(7)) = {}"]);
         let cut = br#"[{"jsonrpc":"2.0","id":7,"result":{}},{"jsonrpc""#;
-        assert_eq!(
-            shown(cut),
-            ["Exact(RequestId(7)) = {}", "malformed, of None"]
-        );
-        assert_eq!(
-            shown(&[b"[", "1,".repeat(100_000).as_bytes(), b"1]"].concat()).len(),
-            100_001
-        );
+        assert_eq!(shown(cut), ["Exact(RequestId(7)) = {}", "malformed, of None"]);
+        assert_eq!(shown(&[b"[", "1,".repeat(100_000).as_bytes(), b"1]"].concat()).len(), 100_001);
     }
 
     #[test]
     fn a_message_cut_at_either_end_names_its_request() {
         let id = Some(RequestId(7));
         assert_eq!(salvage(br#"{"jsonrpc":"2.0","id":7,"result":{"a"#, b""), id);
-        assert_eq!(
-            salvage(br#"{"result":{"a"#, br#"zzz"}]},"jsonrpc":"2.0","id":7}"#),
-            id
-        );
-        assert_eq!(
-            salvage(
-                br#"{"result":{"a"#,
-                br#"zzz"}]},"id":"7","jsonrpc":"2.0"} "#
-            ),
-            id
-        );
-        assert_eq!(
-            salvage(br#"{"result":{"a"#, br#"zzz"}]},"id":7,"method":"x"}"#),
-            None
-        );
+        assert_eq!(salvage(br#"{"result":{"a"#, br#"zzz"}]},"jsonrpc":"2.0","id":7}"#), id);
+        assert_eq!(salvage(br#"{"result":{"a"#, br#"zzz"}]},"id":"7","jsonrpc":"2.0"} "#), id);
+        assert_eq!(salvage(br#"{"result":{"a"#, br#"zzz"}]},"id":7,"method":"x"}"#), None);
         assert_eq!(salvage(br#"{"result":{"a"#, br#"zz","id":7}]}"#), None);
         assert_eq!(salvage(br#"{"result":{"a"#, b"\xff\xff"), None);
     }
@@ -527,9 +386,7 @@ mod tests {
     #[test]
     fn depth_is_no_trap() {
         let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
-        assert!(
-            one(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{deep}}}"#)).starts_with("Exact")
-        );
+        assert!(one(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{deep}}}"#)).starts_with("Exact"));
         assert_eq!(shown(deep.as_bytes()), ["malformed, of None"]);
     }
 }

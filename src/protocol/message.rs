@@ -35,11 +35,7 @@ pub struct Invocation {
 /// A `tools/call` request.
 pub fn tools_call(id: RequestId, call: &Invocation, revision: Revision) -> Outgoing {
     let size = |object: &Option<Object>| object.as_ref().map_or(0, |object| object.as_str().len());
-    let mut out = request(
-        "tools/call",
-        id,
-        128 + call.tool.len() + size(&call.arguments) + size(&call.meta),
-    );
+    let mut out = request("tools/call", id, 128 + call.tool.len() + size(&call.arguments) + size(&call.meta));
     push(&mut out, ",\"params\":{\"name\":");
     push_string(&mut out, &call.tool);
     if let Some(arguments) = &call.arguments {
@@ -48,12 +44,7 @@ pub fn tools_call(id: RequestId, call: &Invocation, revision: Revision) -> Outgo
     }
     push_meta(&mut out, id, call);
     push(&mut out, "}}");
-    Outgoing {
-        bytes: out,
-        method: "tools/call",
-        request: Some(id),
-        revision: Some(revision),
-    }
+    Outgoing { bytes: out, method: "tools/call", request: Some(id), revision: Some(revision) }
 }
 
 /// The caller's `_meta`, byte for byte; a progress token goes in front of its members.
@@ -86,12 +77,7 @@ pub fn tools_list(id: RequestId, cursor: Option<&str>, revision: Revision) -> Ou
         push(&mut out, "}");
     }
     push(&mut out, "}");
-    Outgoing {
-        bytes: out,
-        method: "tools/list",
-        request: Some(id),
-        revision: Some(revision),
-    }
+    Outgoing { bytes: out, method: "tools/list", request: Some(id), revision: Some(revision) }
 }
 
 /// A `notifications/cancelled` for a request of ours.
@@ -102,24 +88,14 @@ pub fn cancelled(id: RequestId, reason: &str, revision: Revision) -> Outgoing {
     push(&mut out, ",\"reason\":");
     push_string(&mut out, reason);
     push(&mut out, "}}");
-    Outgoing {
-        bytes: out,
-        method: "notifications/cancelled",
-        request: None,
-        revision: Some(revision),
-    }
+    Outgoing { bytes: out, method: "notifications/cancelled", request: None, revision: Some(revision) }
 }
 
 /// The notification that ends a handshake.
 pub fn initialized(revision: Revision) -> Outgoing {
     let mut out = notification("notifications/initialized");
     push(&mut out, "}");
-    Outgoing {
-        bytes: out,
-        method: "notifications/initialized",
-        request: None,
-        revision: Some(revision),
-    }
+    Outgoing { bytes: out, method: "notifications/initialized", request: None, revision: Some(revision) }
 }
 
 /// The answer to a server's request: `{}` to `ping`, a refusal to anything else. `id` is its id as
@@ -131,17 +107,9 @@ pub fn answer(id: &str, method: &str, revision: Option<Revision>) -> Outgoing {
     if method == "ping" {
         push(&mut out, ",\"result\":{}}");
     } else {
-        push(
-            &mut out,
-            ",\"error\":{\"code\":-32601,\"message\":\"not supported by this client\"}}",
-        );
+        push(&mut out, ",\"error\":{\"code\":-32601,\"message\":\"not supported by this client\"}}");
     }
-    Outgoing {
-        bytes: out,
-        method: "",
-        request: None,
-        revision,
-    }
+    Outgoing { bytes: out, method: "", request: None, revision }
 }
 
 /// A request without params, its last brace open.
@@ -190,31 +158,18 @@ mod tests {
     fn a_call_says_what_its_caller_said_byte_for_byte() {
         let head = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay \"me\"""#;
         assert_eq!(call(None, None, false), format!("{head}}}}}"));
-        for arguments in [
-            "{}",
-            r#"{"a":null}"#,
-            r#"{"n":7960607143101464576, "z":-0, "e":1e400}"#,
-        ] {
-            assert_eq!(
-                call(Some(arguments), None, false),
-                format!("{head},\"arguments\":{arguments}}}}}")
-            );
+        for arguments in ["{}", r#"{"a":null}"#, r#"{"n":7960607143101464576, "z":-0, "e":1e400}"#] {
+            assert_eq!(call(Some(arguments), None, false), format!("{head},\"arguments\":{arguments}}}}}"));
         }
         let meta = r#"{"key" : "k-1"}"#;
-        assert_eq!(
-            call(None, Some(meta), false),
-            format!("{head},\"_meta\":{meta}}}}}")
-        );
+        assert_eq!(call(None, Some(meta), false), format!("{head},\"_meta\":{meta}}}}}"));
     }
 
     #[test]
     fn a_progress_token_joins_the_meta_of_the_caller() {
         assert!(call(None, None, true).ends_with(r#","_meta":{"progressToken":7}}}"#));
         assert!(call(None, Some("{ }"), true).ends_with(r#","_meta":{"progressToken":7}}}"#));
-        assert!(
-            call(None, Some(r#"{"k":1}"#), true)
-                .ends_with(r#","_meta":{"progressToken":7,"k":1}}}"#)
-        );
+        assert!(call(None, Some(r#"{"k":1}"#), true).ends_with(r#","_meta":{"progressToken":7,"k":1}}}"#));
     }
 
     #[test]
@@ -228,10 +183,7 @@ mod tests {
             answer("{\n}", "roots/list", None),
         ] {
             let text = text(outgoing);
-            assert!(
-                serde_json::from_str::<serde_json::Value>(&text).is_ok(),
-                "{text}"
-            );
+            assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
             assert!(!text.contains('\n'), "{text}");
         }
     }

@@ -1,10 +1,9 @@
 //! One page of a `tools/list`.
 
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use thiserror::Error;
+
+use super::json;
 
 /// A tool as the server lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,89 +25,62 @@ pub struct Page {
     pub next: Option<String>,
 }
 
+/// Why a page cannot be read.
+#[derive(Debug, Error)]
+pub enum PageError {
+    /// It is not an object, or its tools are not an array.
+    #[error("not a list of tools: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// It has no tools.
+    #[error("a list without tools")]
+    NoTools,
+    /// Its cursor is not a string.
+    #[error("a cursor that is not a string")]
+    Cursor,
+}
+
 /// Reads a page.
 ///
 /// # Errors
 ///
 /// If the result is not a list of tools.
-pub fn read(result: &RawValue) -> Result<Page, serde_json::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Raw {
-        tools: Tools,
-        #[serde(default)]
-        next_cursor: Option<String>,
-    }
-
-    let raw: Raw = serde_json::from_str(result.get())?;
-    Ok(Page {
-        tools: raw.tools.0,
-        next: raw.next_cursor,
-    })
+pub fn read(result: &RawValue) -> Result<Page, PageError> {
+    let (mut tools, mut cursor) = (None, None);
+    json::members(result.get(), &mut |name, value| match name {
+        "tools" => tools = Some(value),
+        "nextCursor" if value.get() != "null" => cursor = Some(value),
+        _ => {}
+    })?;
+    let next = cursor.map(|cursor| json::string(cursor).ok_or(PageError::Cursor)).transpose()?;
+    let mut page = Page { tools: Vec::new(), next };
+    let tools = tools.ok_or(PageError::NoTools)?;
+    json::elements(tools.get(), &mut |entry| page.tools.extend(tool(entry)))?;
+    Ok(page)
 }
 
-fn tool(json: &RawValue) -> Option<Tool> {
-    #[derive(Deserialize)]
-    struct Entry<'a> {
-        name: String,
-        #[serde(borrow, default)]
-        description: Option<&'a RawValue>,
-    }
-
-    let entry: Entry<'_> = serde_json::from_str(json.get()).ok()?;
-    let description = entry
-        .description
-        .and_then(|text| serde_json::from_str(text.get()).ok());
-    Some(Tool {
-        name: entry.name,
-        description,
-        json: json.get().to_owned(),
-    })
-}
-
-/// The tools of an array, taken one at a time: an array of millions of ones costs no memory.
-struct Tools(Vec<Tool>);
-
-impl<'de> Deserialize<'de> for Tools {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Entries;
-
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Tools;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of tools")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Tools, A::Error> {
-                let mut tools = Vec::new();
-                while let Some(entry) = entries.next_element::<&RawValue>()? {
-                    tools.extend(tool(entry));
-                }
-                Ok(Tools(tools))
-            }
-        }
-
-        input.deserialize_seq(Entries)
-    }
+fn tool(entry: &RawValue) -> Option<Tool> {
+    let (mut tool_name, mut description) = (None, None);
+    let object = json::members(entry.get(), &mut |name, value| match name {
+        "name" => tool_name = json::string(value),
+        "description" => description = json::string(value),
+        _ => {}
+    });
+    object.ok()?;
+    Some(Tool { name: tool_name?, description, json: entry.get().to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> Result<Page, serde_json::Error> {
+    fn of(json: &str) -> Result<Page, PageError> {
         read(serde_json::from_str(json).unwrap())
     }
 
     #[test]
     fn entries_stay_verbatim() {
-        let entry =
-            r#"{"name":"pay", "inputSchema":{"x":1.0},"annotations":{"idempotentHint":true}}"#;
-        let page = of(&format!(
-            r#"{{"tools":[{entry},{{"name":"b","description":"d"}},{{}},7]}}"#
-        ))
-        .unwrap();
+        let entry = r#"{"name":"pay", "inputSchema":{"x":1.0},"annotations":{"idempotentHint":true}}"#;
+        let page = of(&format!(r#"{{"tools":[{entry},{{"name":"b","description":"d"}},{{}},7]}}"#)).unwrap();
         assert_eq!(page.tools.len(), 2);
         assert_eq!(page.tools[0].json, entry);
         assert_eq!(page.tools[1].description.as_deref(), Some("d"));
@@ -117,24 +89,13 @@ mod tests {
 
     #[test]
     fn the_empty_cursor_is_a_cursor() {
-        assert_eq!(
-            of(r#"{"tools":[],"nextCursor":""}"#)
-                .unwrap()
-                .next
-                .as_deref(),
-            Some("")
-        );
+        assert_eq!(of(r#"{"tools":[],"nextCursor":""}"#).unwrap().next.as_deref(), Some(""));
         assert_eq!(of(r#"{"tools":[],"nextCursor":null}"#).unwrap().next, None);
     }
 
     #[test]
     fn what_is_no_list_is_an_error() {
-        for json in [
-            "{}",
-            "null",
-            r#"{"tools":7}"#,
-            r#"{"tools":[],"nextCursor":7}"#,
-        ] {
+        for json in ["{}", "null", r#"{"tools":7}"#, r#"{"tools":[],"nextCursor":7}"#] {
             assert!(of(json).is_err(), "{json}");
         }
     }

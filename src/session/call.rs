@@ -14,9 +14,7 @@ use crate::protocol::revision::Revision;
 
 use super::policy::{Permit, Spent};
 use super::time::Instant;
-use super::verdict::{
-    Attempt, CallId, Cause, NotExecuted, Outcome, Stage, UnknownOutcome, Verdict,
-};
+use super::verdict::{Attempt, CallId, Cause, NotExecuted, Outcome, Stage, UnknownOutcome, Verdict};
 
 /// A call without a verdict.
 #[derive(Debug)]
@@ -87,22 +85,10 @@ impl Ready {
     }
 
     /// Gives the message away. From here on the call may have run.
-    pub fn hand_over(
-        self,
-        attempt: Attempt,
-        revision: Revision,
-        keep: bool,
-    ) -> (Outgoing, HandedOver) {
+    pub fn hand_over(self, attempt: Attempt, revision: Revision, keep: bool) -> (Outgoing, HandedOver) {
         let message = message::tools_call(attempt.request, &self.0, revision);
         let kept = keep.then_some(self.0);
-        (
-            message,
-            HandedOver {
-                attempt,
-                stage: Stage::HandingOver,
-                kept,
-            },
-        )
+        (message, HandedOver { attempt, stage: Stage::HandingOver, kept })
     }
 }
 
@@ -135,9 +121,7 @@ impl Call {
             State::HandedOver(handed_over) => handed_over.stage,
             State::Ready(_) | State::Moving => Stage::Waiting,
         };
-        self.doubt
-            .as_ref()
-            .map_or(now, |doubt| doubt.stage.max(now))
+        self.doubt.as_ref().map_or(now, |doubt| doubt.stage.max(now))
     }
 
     /// The attempt that is out.

@@ -7,6 +7,7 @@ use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
 
 use super::call::{Call, Doubt, Ready, State};
+use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
 use super::link::Link;
@@ -15,9 +16,7 @@ use super::time::Instant;
 use super::verdict::{
     Attempt, CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, Stage, Verdict,
 };
-use super::{
-    Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Timer, What,
-};
+use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Timer, What};
 
 /// One tool invocation, as its caller gives it.
 #[derive(Clone, Debug, Default)]
@@ -47,14 +46,7 @@ impl Session {
         if !self.open {
             return Err(NotExecuted::Closed);
         }
-        let ToolCall {
-            name,
-            key,
-            arguments,
-            meta,
-            progress,
-            timeout,
-        } = call;
+        let ToolCall { name, key, arguments, meta, progress, timeout } = call;
         let invocation = Invocation {
             arguments: self.object("arguments", arguments)?,
             meta: self.object("meta", meta)?,
@@ -66,29 +58,21 @@ impl Session {
             return Err(NotExecuted::InvalidCall(reason));
         }
         if self.in_flight() >= self.options.limits.in_flight {
-            let detail = format!(
-                "{} calls are in flight, as many as may be",
-                self.in_flight()
-            );
-            return Err(NotExecuted::NotSent(Failure::new(
-                FailureKind::Busy,
-                detail,
-            )));
+            let detail = format!("{} calls are in flight, as many as may be", self.in_flight());
+            return Err(NotExecuted::NotSent(Failure::new(FailureKind::Busy, detail)));
         }
         self.ensure_link(now)?;
         if let Some(key) = &key
             && !self.keys.claim(key)
         {
-            return Err(NotExecuted::InvalidCall(format!(
-                "the key `{key}` is used already"
-            )));
+            return Err(NotExecuted::InvalidCall(format!("the key `{key}` is used already")));
         }
 
         let id = self.ids.call();
         let timing = &self.options.timing;
         let timeout = timeout.unwrap_or(timing.call);
         let deadline = now + timeout.min(timing.cap);
-        self.timers.insert((deadline, Timer::Call(id)));
+        self.timers.insert((deadline, Timer::Call(id)), ());
         let call = Call {
             id,
             key,
@@ -102,7 +86,7 @@ impl Session {
             earlier: Vec::new(),
             state: State::Ready(Ready::new(invocation)),
         };
-        self.calls.insert(id, call);
+        self.calls.insert(id, Box::new(call));
         self.queue.push_back(Queued::Call(id));
         Ok(id)
     }
@@ -122,12 +106,7 @@ impl Session {
 
     /// Stops waiting for a call. False if it has its verdict.
     pub fn cancel(&mut self, call: CallId) -> bool {
-        self.give_up(
-            call,
-            Cause::Cancelled,
-            FailureKind::Cancelled,
-            "cancelled before it was sent",
-        )
+        self.give_up(call, Cause::Cancelled, FailureKind::Cancelled, "cancelled before it was sent")
     }
 
     pub(super) fn call_timed_out(&mut self, _now: Instant, call: CallId) {
@@ -140,11 +119,7 @@ impl Session {
             return false;
         };
         if let Some(attempt) = call.attempt() {
-            let reason = if cause == Cause::TimedOut {
-                "deadline"
-            } else {
-                "cancelled"
-            };
+            let reason = if cause == Cause::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
         let reason = NotExecuted::NotSent(Failure::new(kind, detail));
@@ -154,15 +129,8 @@ impl Session {
 
     /// Tells the server, once, that nobody waits for this request any more, and the transport too.
     pub(super) fn stop_waiting(&mut self, attempt: Attempt, reason: &str) {
-        let Attempt {
-            generation,
-            request,
-        } = attempt;
-        let Some(revision) = self
-            .connections
-            .get(&generation)
-            .and_then(|up| up.revision())
-        else {
+        let Attempt { generation, request } = attempt;
+        let Some(revision) = self.connections.get(&generation).and_then(|up| up.revision()) else {
             return;
         };
         self.control(generation, message::cancelled(request, reason, revision));
@@ -176,31 +144,15 @@ impl Session {
             return None;
         };
         let request = self.ids.request();
-        let attempt = Attempt {
-            generation,
-            request,
-        };
+        let attempt = Attempt { generation, request };
         // What no policy can bring back need not be kept.
         let keep = self.options.resend != Resend::Never || self.options.granted(&call.tool) > 0;
         let (message, handed_over) = ready.hand_over(attempt, revision, keep);
         call.state = State::HandedOver(handed_over);
         call.attempts += 1;
-        self.requests.insert(
-            request,
-            Awaited {
-                generation,
-                purpose: Purpose::Call(id),
-            },
-        );
-        let receipt = Receipt {
-            generation,
-            what: What::Request(request),
-        };
-        Some(Action::Send {
-            call: Some(id),
-            receipt,
-            message,
-        })
+        self.requests.insert(request, Awaited { generation, purpose: Purpose::Call(id) });
+        let receipt = Receipt { generation, what: What::Request(request) };
+        Some(Action::Send { call: Some(id), receipt, message })
     }
 
     /// A call's `send` returned.
@@ -211,13 +163,8 @@ impl Session {
         attempt: Attempt,
         result: Result<Delivery, SendError>,
     ) {
-        let granted = self
-            .calls
-            .get(&id)
-            .map_or(0, |call| self.options.granted(&call.tool));
-        let Some(State::HandedOver(handed_over)) =
-            self.calls.get_mut(&id).map(|call| &mut call.state)
-        else {
+        let granted = self.calls.get(&id).map_or(0, |call| self.options.granted(&call.tool));
+        let Some(State::HandedOver(handed_over)) = self.calls.get_mut(&id).map(|call| &mut call.state) else {
             return;
         };
         // The result of an earlier attempt's `send`, which was given up.
@@ -266,9 +213,7 @@ impl Session {
         }
         let accepted = self.options.accepts(&proof);
         let may_go_on = now < call.deadline && self.may_have_link(now);
-        let permit = may_go_on
-            .then(|| self.options.permit_resend(&proof, &mut call.spent))
-            .flatten();
+        let permit = may_go_on.then(|| self.options.permit_resend(&proof, &mut call.spent)).flatten();
         let reason = proof.into_reason();
         // A refusal that the caller does not accept leaves a doubt behind.
         let refused = match &reason {
@@ -276,8 +221,7 @@ impl Session {
             _ => None,
         };
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) =
-                std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
         {
             let stage = handed_over.stage;
             match handed_over.retry(permit) {
@@ -309,8 +253,7 @@ impl Session {
             .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
             .flatten();
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) =
-                std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
         {
             let (stage, request) = (handed_over.stage, handed_over.attempt.request);
             match handed_over.retry(permit) {
@@ -356,14 +299,14 @@ impl Session {
     }
 
     pub(super) fn close_calls(&mut self) {
-        for call in std::mem::take(&mut self.calls).into_values() {
+        for (_, call) in self.calls.take() {
             self.end(call, |call| call.end(Cause::Closed, NotExecuted::Closed));
         }
     }
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Call, verdict: impl FnOnce(Call) -> Verdict) {
+    fn end(&mut self, call: Box<Call>, verdict: impl FnOnce(Call) -> Verdict) {
         let id = call.id;
         self.timers.remove(&(call.deadline, Timer::Call(id)));
         if matches!(call.state, State::Ready(_)) {
@@ -371,7 +314,7 @@ impl Session {
         }
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
-        let verdict = verdict(call);
+        let verdict = verdict(*call);
         self.await_late(id, &verdict, requests);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
@@ -390,14 +333,11 @@ impl Session {
             return;
         };
         // An answer came, or none can come any more.
-        let answered = matches!(
-            unknown.cause,
-            Cause::AnsweredWithError(_) | Cause::InputRequired(_)
-        );
+        let answered = matches!(unknown.cause, Cause::AnsweredWithError(_) | Cause::InputRequired(_));
         let mut awaited = Vec::new();
         for request in requests {
             match self.requests.get_mut(&request) {
-                Some(out) if !answered && self.connections.contains_key(&out.generation) => {
+                Some(out) if !answered && self.connections.contains(&out.generation) => {
                     out.purpose = Purpose::Late(id);
                     awaited.push(request);
                 }
@@ -419,15 +359,13 @@ impl Session {
         if !self.cancel(id) {
             return;
         }
-        let is_verdict = |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
+        let is_verdict =
+            |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
         let Some(at) = self.actions.iter().position(is_verdict) else {
             return;
         };
-        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(unknown))))) =
-            self.actions.remove(at)
-        {
-            let kept = unknown.trimmed(self.options.limits.cause_bytes);
-            self.events.push(super::event::Event::Unclaimed(kept));
+        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(_))))) = self.actions.remove(at) {
+            self.events.push(Event::Unclaimed(id));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::protocol::handshake::Server;
 
-use super::verdict::{CallId, Failure, UnknownOutcome};
+use super::verdict::{CallId, Failure};
 
 /// Something that happened beside the calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub enum Event {
     Disconnected(Failure),
     /// A call whose outcome was unknown is answered now.
     LateAnswer(CallId),
-    /// A call whose caller went away before its verdict.
-    Unclaimed(UnknownOutcome),
+    /// A call whose caller went away before its verdict, and whose outcome is unknown.
+    Unclaimed(CallId),
     /// Progress of a call; its params, verbatim.
     Progress(CallId, String),
     /// Another notification of the server's.
@@ -40,9 +40,7 @@ impl Event {
                 server.capabilities.len() + server.instructions.as_ref().map_or(0, String::len)
             }
             Self::Progress(_, params) => params.len(),
-            Self::Notification { method, params } => {
-                method.len() + params.as_ref().map_or(0, String::len)
-            }
+            Self::Notification { method, params } => method.len() + params.as_ref().map_or(0, String::len),
             Self::Diagnostic(text, _) => text.len(),
             Self::Disconnected(failure) => failure.detail.iter().map(String::len).sum(),
             Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
@@ -63,13 +61,7 @@ pub struct Events {
 impl Events {
     /// A queue of so many events and so many bytes.
     pub fn new(most: usize, most_bytes: usize) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            bytes: 0,
-            dropped: 0,
-            most,
-            most_bytes,
-        }
+        Self { queue: VecDeque::new(), bytes: 0, dropped: 0, most, most_bytes }
     }
 
     /// Adds an event; where that is too much, the oldest go and are counted.
@@ -118,10 +110,7 @@ mod tests {
     use super::*;
 
     fn notification(bytes: usize) -> Event {
-        Event::Notification {
-            method: String::new(),
-            params: Some("x".repeat(bytes)),
-        }
+        Event::Notification { method: String::new(), params: Some("x".repeat(bytes)) }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! `send` error (a lost connection, a lost answer, a deadline, a cancel: rows 13 to 15) proves nothing
 //! and never reaches this module.
 
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::protocol::jsonrpc::{self, Message, RequestId};
 
@@ -73,18 +73,14 @@ pub enum Evidence {
 pub fn weigh(error: SendError, request: RequestId, heard: bool) -> Evidence {
     match error {
         SendError::NotSent(failure) | SendError::Truncated(failure) if !heard => {
-            Evidence::Proof(Proof {
-                grade: Grade::A,
-                reason: NotExecuted::NotSent(failure),
-            })
+            Evidence::Proof(Proof { grade: Grade::A, reason: NotExecuted::NotSent(failure) })
         }
         SendError::Refused(refusal) => match Body::of(&refusal, request) {
             Body::Answer => Evidence::Answer(refusal.body),
             body => match grade(&refusal, body) {
-                grade @ (Grade::A | Grade::B) if !heard => Evidence::Proof(Proof {
-                    grade,
-                    reason: NotExecuted::Refused(refusal),
-                }),
+                grade @ (Grade::A | Grade::B) if !heard => {
+                    Evidence::Proof(Proof { grade, reason: NotExecuted::Refused(refusal) })
+                }
                 _ => Evidence::Nothing(SendError::Refused(refusal)),
             },
         },
@@ -114,7 +110,7 @@ impl Body {
         if refusal.body.iter().all(u8::is_ascii_whitespace) {
             return Self::Empty;
         }
-        let json = serde_json::from_slice::<IgnoredAny>(&refusal.body).is_ok();
+        let json = serde_json::from_slice::<&RawValue>(&refusal.body).is_ok();
         let mut body = if json { Self::OtherJson } else { Self::NotJson };
         jsonrpc::read(&refusal.body, &mut |message| {
             let of_message = match message {
@@ -143,9 +139,7 @@ fn grade(refusal: &Refusal, body: Body) -> Grade {
         // Row 7: not applied for want of credentials; understood but refused.
         401 | 403 => Grade::B,
         // Row 8: the session has ended.
-        404 if refusal.had_session
-            && matches!(body, Body::Empty | Body::NotJson | Body::ForeignError) =>
-        {
+        404 if refusal.had_session && matches!(body, Body::Empty | Body::NotJson | Body::ForeignError) => {
             Grade::B
         }
         404 => Grade::D,
@@ -175,12 +169,7 @@ mod tests {
 
     fn refusal(status: u16, had_session: bool, body: &str) -> SendError {
         let headers = vec![("retry-after".to_owned(), "1".to_owned())];
-        SendError::Refused(Refusal {
-            status,
-            had_session,
-            headers,
-            body: body.into(),
-        })
+        SendError::Refused(Refusal { status, had_session, headers, body: body.into() })
     }
 
     /// The grade that evidence has; D where it is none.
@@ -193,8 +182,7 @@ mod tests {
 
     const NULL: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m"}}"#;
     const NO_ID: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"m"}}"#;
-    const FOREIGN: &str =
-        r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"m"}}"#;
+    const FOREIGN: &str = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"m"}}"#;
     const OUR_ERROR: &str = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"m"}}"#;
     const OUR_RESULT: &str = r#"{"jsonrpc":"2.0","id":"7","result":{"content":[]}}"#;
 
@@ -207,20 +195,11 @@ mod tests {
 
     #[test]
     fn rows_6_7_9_and_10_are_refusals_whatever_their_body() {
-        let statuses = [
-            421, 425, 401, 403, 405, 406, 411, 413, 414, 415, 417, 426, 431, 501, 505,
-        ];
-        for status in statuses
-            .into_iter()
-            .chain([300, 301, 302, 303, 304, 307, 308, 399])
-        {
+        let statuses = [421, 425, 401, 403, 405, 406, 411, 413, 414, 415, 417, 426, 431, 501, 505];
+        for status in statuses.into_iter().chain([300, 301, 302, 303, 304, 307, 308, 399]) {
             for body in ["", "<html>", "{}", NULL, FOREIGN] {
                 for session in [false, true] {
-                    assert_eq!(
-                        graded(refusal(status, session, body)),
-                        Grade::B,
-                        "{status} {body}"
-                    );
+                    assert_eq!(graded(refusal(status, session, body)), Grade::B, "{status} {body}");
                 }
             }
         }
@@ -240,12 +219,7 @@ mod tests {
             assert_eq!(graded(refusal(404, true, body)), Grade::B, "{body}");
             assert_eq!(graded(refusal(404, false, body)), Grade::D, "{body}");
         }
-        for body in [
-            "{}",
-            r#"{"error":"not found"}"#,
-            r#"{"jsonrpc":"2.0","id":8,"result":{}}"#,
-            "[]",
-        ] {
+        for body in ["{}", r#"{"error":"not found"}"#, r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, "[]"] {
             assert_eq!(graded(refusal(404, true, body)), Grade::D, "{body}");
         }
     }
@@ -255,12 +229,7 @@ mod tests {
         for body in ["", NULL, NO_ID, FOREIGN] {
             assert_eq!(graded(refusal(400, false, body)), Grade::B, "{body}");
         }
-        for body in [
-            "bad request",
-            "{}",
-            "[]",
-            r#"{"jsonrpc":"2.0","id":8,"result":{}}"#,
-        ] {
+        for body in ["bad request", "{}", "[]", r#"{"jsonrpc":"2.0","id":8,"result":{}}"#] {
             assert_eq!(graded(refusal(400, false, body)), Grade::D, "{body}");
         }
     }
@@ -268,12 +237,9 @@ mod tests {
     #[test]
     fn row_11_a_body_that_answers_the_attempt_is_the_answer() {
         for status in [400, 401, 404, 405, 421, 429, 500, 307] {
-            for body in [
-                OUR_ERROR,
-                OUR_RESULT,
-                &format!("[{NULL},{OUR_ERROR}]"),
-                &format!("[{OUR_ERROR},{NULL}]"),
-            ] {
+            for body in
+                [OUR_ERROR, OUR_RESULT, &format!("[{NULL},{OUR_ERROR}]"), &format!("[{OUR_ERROR},{NULL}]")]
+            {
                 let evidence = weigh(refusal(status, true, body), OURS, false);
                 assert!(
                     matches!(evidence, Evidence::Answer(kept) if kept == body.as_bytes()),
@@ -282,10 +248,7 @@ mod tests {
             }
             let cut = &OUR_ERROR[..OUR_ERROR.len() - 9];
             assert!(
-                matches!(
-                    weigh(refusal(status, true, cut), OURS, false),
-                    Evidence::Nothing(_)
-                ),
+                matches!(weigh(refusal(status, true, cut), OURS, false), Evidence::Nothing(_)),
                 "{status}"
             );
         }
@@ -293,27 +256,20 @@ mod tests {
 
     #[test]
     fn rows_12_and_13_prove_nothing() {
-        for status in [
-            408, 409, 422, 423, 424, 429, 503, 500, 502, 504, 520, 521, 599, 402, 410, 418, 451,
-            507, 0, 999,
-        ] {
+        for status in
+            [408, 409, 422, 423, 424, 429, 503, 500, 502, 504, 520, 521, 599, 402, 410, 418, 451, 507, 0, 999]
+        {
             for body in ["", NULL, "x"] {
                 let evidence = weigh(refusal(status, true, body), OURS, false);
-                assert!(
-                    matches!(evidence, Evidence::Nothing(SendError::Refused(_))),
-                    "{status} {body}"
-                );
+                assert!(matches!(evidence, Evidence::Nothing(SendError::Refused(_))), "{status} {body}");
             }
         }
     }
 
     #[test]
     fn after_a_part_of_an_answer_nothing_is_a_refusal() {
-        for error in [
-            SendError::NotSent(failure()),
-            SendError::Truncated(failure()),
-            refusal(401, true, ""),
-        ] {
+        for error in [SendError::NotSent(failure()), SendError::Truncated(failure()), refusal(401, true, "")]
+        {
             assert!(matches!(weigh(error, OURS, true), Evidence::Nothing(_)));
         }
     }
@@ -323,9 +279,7 @@ mod tests {
         let Evidence::Proof(proof) = weigh(refusal(401, true, "why"), OURS, false) else {
             panic!("401 is a refusal")
         };
-        let NotExecuted::Refused(kept) = proof.into_reason() else {
-            panic!("and stays one")
-        };
+        let NotExecuted::Refused(kept) = proof.into_reason() else { panic!("and stays one") };
         assert_eq!(kept.headers, [("retry-after".to_owned(), "1".to_owned())]);
         assert_eq!(kept.body, b"why");
     }

@@ -3,27 +3,22 @@
 use serde_json::value::RawValue;
 
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
-use crate::protocol::{message, tool_result};
+use crate::protocol::{json, message, tool_result};
 
 use super::call::State;
 use super::event::Event;
 use super::time::Instant;
 use super::verdict::{
-    CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError,
-    RpcError, Stage, ToolResult, Undecodable,
+    CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError, Stage,
+    ToolResult, Undecodable,
 };
 use super::{Incoming, Purpose, Session, Timer};
 
 impl Session {
     /// A `receive` returned. An error means that the connection is lost.
-    pub fn received(
-        &mut self,
-        now: Instant,
-        generation: Generation,
-        result: Result<Incoming, Failure>,
-    ) {
+    pub fn received(&mut self, now: Instant, generation: Generation, result: Result<Incoming, Failure>) {
         // Nothing of a connection that was let go concerns anybody.
-        if !self.connections.contains_key(&generation) {
+        if !self.connections.contains(&generation) {
             return;
         }
         match result {
@@ -32,24 +27,12 @@ impl Session {
                 if bytes.len() > limit {
                     let size = u64::try_from(bytes.len()).ok();
                     let tail = &bytes[bytes.len() - bytes.len().min(256)..];
-                    self.too_large(
-                        now,
-                        generation,
-                        &bytes[..limit.min(4096)],
-                        tail,
-                        size,
-                        channel,
-                    );
+                    self.too_large(now, generation, &bytes[..limit.min(4096)], tail, size, channel);
                 } else {
                     self.arrived(now, generation, bytes, channel);
                 }
             }
-            Ok(Incoming::TooLarge {
-                head,
-                tail,
-                size,
-                channel,
-            }) => {
+            Ok(Incoming::TooLarge { head, tail, size, channel }) => {
                 self.too_large(now, generation, &head, &tail, size, channel);
             }
             Ok(Incoming::AnswerLost(request, failure)) => {
@@ -71,51 +54,32 @@ impl Session {
         bytes: Vec<u8>,
         channel: Option<RequestId>,
     ) {
-        let arrival = Arrival {
-            now,
-            generation,
-            bytes: &bytes,
-            channel,
-        };
+        let arrival = Arrival { now, generation, bytes: &bytes, channel };
         let array = jsonrpc::read(&bytes, &mut |message| match message {
             Ok(Message::Response { id, body }) => self.response(&arrival, id, body),
             Ok(Message::Request { id, method }) => self.request(&arrival, id, &method),
-            Ok(Message::Notification { method, params }) => {
-                self.notification(&arrival, method, params)
-            }
+            Ok(Message::Notification { method, params }) => self.notification(&arrival, method, params),
             Err(malformed) => self.malformed(&arrival, malformed),
         });
-        let revision = self
-            .connections
-            .get(&generation)
-            .and_then(|up| up.revision());
+        let revision = self.connections.get(&generation).and_then(|up| up.revision());
         if array && revision.is_some_and(|revision| !revision.has_batches()) {
-            self.events
-                .diagnose("messages in an array, which the revision does not have");
+            self.events.diagnose("messages in an array, which the revision does not have");
         }
     }
 
-    fn response(
-        &mut self,
-        arrival: &Arrival<'_>,
-        id: ResponseId,
-        body: Result<&RawValue, &RawValue>,
-    ) {
+    fn response(&mut self, arrival: &Arrival<'_>, id: ResponseId, body: Result<&RawValue, &RawValue>) {
         let request = match (id, arrival.channel) {
             (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
                 if request != channel {
-                    let text =
-                        format!("an answer to request {request} on the channel of {channel}");
+                    let text = format!("an answer to request {request} on the channel of {channel}");
                     return self.events.diagnose(text);
                 }
                 request
             }
             // An error for nobody, on a channel that only one request has, is for that one.
             (ResponseId::Null, Some(channel)) if body.is_err() => {
-                self.events.diagnose(format!(
-                    "an error without an id, on the channel of {channel}"
-                ));
+                self.events.diagnose(format!("an error without an id, on the channel of {channel}"));
                 channel
             }
             (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
@@ -124,13 +88,10 @@ impl Session {
             }
         };
         if let ResponseId::AsString(_) = id {
-            self.events
-                .diagnose("an answer whose id is a string, to a request whose id is a number");
+            self.events.diagnose("an answer whose id is a string, to a request whose id is a number");
         }
         let Some(out) = self.requests.get(&request).copied() else {
-            return self
-                .events
-                .diagnose(format!("an answer to request {request}, which awaits none"));
+            return self.events.diagnose(format!("an answer to request {request}, which awaits none"));
         };
         // An answer is one only on the connection that its attempt was made on.
         if out.generation != arrival.generation {
@@ -150,25 +111,18 @@ impl Session {
         }
     }
 
-    fn answer_to_call(
-        &mut self,
-        arrival: &Arrival<'_>,
-        call: CallId,
-        body: Result<&RawValue, &RawValue>,
-    ) {
+    fn answer_to_call(&mut self, arrival: &Arrival<'_>, call: CallId, body: Result<&RawValue, &RawValue>) {
         match body {
             Ok(result) => match known(result) {
                 Ok(known) => self.call_answered(call, |attempts| known.outcome(call, attempts)),
-                Err(input) => {
-                    self.answer_leaves_unknown(arrival.now, call, Cause::InputRequired(input))
-                }
+                Err(input) => self.answer_leaves_unknown(arrival.now, call, Cause::InputRequired(input)),
             },
             Err(error) => {
                 let cause = match RpcError::read(error) {
                     Some(error) => Cause::AnsweredWithError(error),
-                    None => Cause::Undecodable(
-                        self.undecodable("an error that cannot be read", arrival.bytes),
-                    ),
+                    None => {
+                        Cause::Undecodable(self.undecodable("an error that cannot be read", arrival.bytes))
+                    }
                 };
                 self.answer_leaves_unknown(arrival.now, call, cause);
             }
@@ -177,25 +131,17 @@ impl Session {
 
     /// A call was answered, but the answer does not tell what became of it.
     fn answer_leaves_unknown(&mut self, now: Instant, call: CallId, cause: Cause) {
-        if let Some(State::HandedOver(handed_over)) =
-            self.calls.get_mut(&call).map(|call| &mut call.state)
-        {
+        if let Some(State::HandedOver(handed_over)) = self.calls.get_mut(&call).map(|call| &mut call.state) {
             handed_over.reached(Stage::Answered);
         }
         self.attempt_unknown(now, call, cause);
     }
 
     /// An answer to a call that had ended as unknown.
-    fn answer_came_late(
-        &mut self,
-        call: CallId,
-        request: RequestId,
-        body: Result<&RawValue, &RawValue>,
-    ) {
+    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<&RawValue, &RawValue>) {
         self.requests.remove(&request);
         let Ok(Ok(known)) = body.map(known) else {
-            self.events
-                .diagnose("a late answer that leaves its call's outcome unknown");
+            self.events.diagnose("a late answer that leaves its call's outcome unknown");
             return self.nothing_to_reconcile(call, false);
         };
         let attempts = self.unsettled.attempts(call).unwrap_or(1);
@@ -211,22 +157,16 @@ impl Session {
         // What came on a request's own channel was meant for it, whatever it says.
         match arrival.channel.or(request) {
             Some(request) => self.answer_unreadable(arrival, request, reason),
-            None => self
-                .events
-                .diagnose("skipped a message that is not JSON-RPC"),
+            None => self.events.diagnose("skipped a message that is not JSON-RPC"),
         }
     }
 
     fn answer_unreadable(&mut self, arrival: &Arrival<'_>, request: RequestId, reason: String) {
         let Some(out) = self.requests.get(&request).copied() else {
-            return self
-                .events
-                .diagnose("an unreadable answer that nobody awaits");
+            return self.events.diagnose("an unreadable answer that nobody awaits");
         };
         if out.generation != arrival.generation {
-            return self
-                .events
-                .diagnose("an unreadable answer from another connection");
+            return self.events.diagnose("an unreadable answer from another connection");
         }
         let unreadable = self.undecodable(reason, arrival.bytes);
         match out.purpose {
@@ -239,15 +179,8 @@ impl Session {
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
             }
             Purpose::Initialize => {
-                let reason = format!(
-                    "the answer to `initialize` cannot be read: {}",
-                    unreadable.reason
-                );
-                let failure = HandshakeFailure {
-                    reason,
-                    error: None,
-                    failure: None,
-                };
+                let reason = format!("the answer to `initialize` cannot be read: {}", unreadable.reason);
+                let failure = HandshakeFailure { reason, error: None, failure: None };
                 self.handshake_failed(arrival.now, failure);
             }
         }
@@ -269,27 +202,14 @@ impl Session {
         };
         match channel.or_else(|| jsonrpc::salvage(head, tail)) {
             Some(request) => {
-                let arrival = Arrival {
-                    now,
-                    generation,
-                    bytes: head,
-                    channel,
-                };
+                let arrival = Arrival { now, generation, bytes: head, channel };
                 self.answer_unreadable(&arrival, request, reason);
             }
-            None => self
-                .events
-                .diagnose(format!("skipped a message of {reason}")),
+            None => self.events.diagnose(format!("skipped a message of {reason}")),
         }
     }
 
-    fn answer_lost(
-        &mut self,
-        now: Instant,
-        generation: Generation,
-        request: RequestId,
-        failure: Failure,
-    ) {
+    fn answer_lost(&mut self, now: Instant, generation: Generation, request: RequestId, failure: Failure) {
         let out = self.requests.get(&request).copied();
         let Some(out) = out.filter(|out| out.generation == generation) else {
             return;
@@ -306,11 +226,7 @@ impl Session {
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Initialize => {
                 let reason = "the answer to `initialize` was lost".to_owned();
-                let failure = HandshakeFailure {
-                    reason,
-                    error: None,
-                    failure: Some(failure),
-                };
+                let failure = HandshakeFailure { reason, error: None, failure: Some(failure) };
                 self.handshake_failed(now, failure);
             }
         }
@@ -319,18 +235,11 @@ impl Session {
 
     /// A request of the server's. No capability is declared, so that all but `ping` are refused.
     fn request(&mut self, arrival: &Arrival<'_>, id: &RawValue, method: &str) {
-        let revision = self
-            .connections
-            .get(&arrival.generation)
-            .and_then(|up| up.revision());
-        self.control(
-            arrival.generation,
-            message::answer(id.get(), method, revision),
-        );
+        let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
+        self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
             let method: String = method.chars().take(64).collect();
-            self.events
-                .diagnose(format!("refused the server's request `{method}`"));
+            self.events.diagnose(format!("refused the server's request `{method}`"));
         }
     }
 
@@ -340,8 +249,7 @@ impl Session {
             && let Some(call) = self.progress_of(arrival, params)
         {
             self.progressed(arrival.now, call);
-            self.events
-                .push(Event::Progress(call, params.get().to_owned()));
+            self.events.push(Event::Progress(call, params.get().to_owned()));
             return;
         }
         let params = params.map(|params| params.get().to_owned());
@@ -350,17 +258,17 @@ impl Session {
 
     /// The call whose progress this is: our tokens are the ids of its attempts.
     fn progress_of(&self, arrival: &Arrival<'_>, params: &RawValue) -> Option<CallId> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Progress {
-            progress_token: u64,
-        }
-
-        let Progress { progress_token } = serde_json::from_str(params.get()).ok()?;
-        let request = RequestId(progress_token);
+        let mut token = None;
+        let object = json::members(params.get(), &mut |name, value| {
+            if name == "progressToken" {
+                token = value.get().parse().ok();
+            }
+        });
+        object.ok()?;
+        let request = RequestId(token?);
         let out = self.requests.get(&request)?;
-        let on_its_way = out.generation == arrival.generation
-            && arrival.channel.is_none_or(|channel| channel == request);
+        let on_its_way =
+            out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
         match out.purpose {
             Purpose::Call(call) if on_its_way => Some(call),
             _ => None,
@@ -377,7 +285,7 @@ impl Session {
         if self.options.timing.progress_extends {
             self.timers.remove(&(call.deadline, Timer::Call(id)));
             call.deadline = (now + call.timeout).min(call.begun + self.options.timing.cap);
-            self.timers.insert((call.deadline, Timer::Call(id)));
+            self.timers.insert((call.deadline, Timer::Call(id)), ());
         }
     }
 
@@ -408,30 +316,13 @@ fn known(result: &RawValue) -> Result<Known, String> {
     if reading.input_required {
         return Err(json);
     }
-    Ok(Known {
-        is_error: reading.is_error,
-        json,
-        warnings: reading.warnings,
-    })
+    Ok(Known { is_error: reading.is_error, json, warnings: reading.warnings })
 }
 
 impl Known {
     fn outcome(self, call: CallId, attempts: u32) -> Outcome {
-        let Self {
-            is_error,
-            json,
-            warnings,
-        } = self;
-        let result = ToolResult {
-            call,
-            attempts,
-            json,
-            warnings,
-        };
-        if is_error {
-            Outcome::ToolError(result)
-        } else {
-            Outcome::Ok(result)
-        }
+        let Self { is_error, json, warnings } = self;
+        let result = ToolResult { call, attempts, json, warnings };
+        if is_error { Outcome::ToolError(result) } else { Outcome::Ok(result) }
     }
 }

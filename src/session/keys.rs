@@ -1,6 +1,8 @@
 //! The callers' own names for calls. A name is used once, as far as the session remembers.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+
+use crate::table::Table;
 
 /// The most names remembered.
 const REMEMBERED: usize = 4096;
@@ -11,14 +13,14 @@ pub(super) const LONGEST: usize = 256;
 /// The names used, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    used: BTreeSet<String>,
+    used: Table<String, ()>,
     order: VecDeque<String>,
 }
 
 impl Keys {
     /// Uses a name. False if it is used already.
     pub(super) fn claim(&mut self, key: &str) -> bool {
-        if !self.used.insert(key.to_owned()) {
+        if self.used.insert(key.to_owned(), ()).is_some() {
             return false;
         }
         self.order.push_back(key.to_owned());
@@ -42,9 +44,6 @@ mod tests {
         assert!(!keys.claim("first"));
         (0..REMEMBERED).for_each(|n| assert!(keys.claim(&n.to_string())));
         assert!(keys.claim("first"));
-        assert_eq!(
-            (keys.used.len(), keys.order.len()),
-            (REMEMBERED, REMEMBERED)
-        );
+        assert_eq!((keys.used.len(), keys.order.len()), (REMEMBERED, REMEMBERED));
     }
 }

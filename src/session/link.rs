@@ -11,6 +11,7 @@ use crate::protocol::handshake::{self, Server};
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Outgoing};
 use crate::protocol::revision::Revision;
+use crate::table::Table;
 
 use super::event::Event;
 use super::evidence::SendError;
@@ -18,8 +19,7 @@ use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
 use super::verdict::{
-    Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError,
-    RpcError,
+    Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
 };
 use super::{
     Action, Awaited, Control, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What,
@@ -41,20 +41,11 @@ pub(super) enum Link {
     /// Nowhere, until the next try.
     Pausing { until: Instant },
     /// A connection is being opened.
-    Connecting {
-        generation: Generation,
-        until: Instant,
-    },
+    Connecting { generation: Generation, until: Instant },
     /// `initialize` is out.
-    Initializing {
-        generation: Generation,
-        until: Instant,
-    },
+    Initializing { generation: Generation, until: Instant },
     /// `notifications/initialized` is out.
-    Initialized {
-        generation: Generation,
-        until: Instant,
-    },
+    Initialized { generation: Generation, until: Instant },
     /// To this connection.
     Up { generation: Generation },
 }
@@ -130,10 +121,7 @@ impl Session {
     fn connect(&mut self, now: Instant) {
         self.generations += 1;
         let generation = Generation(self.generations);
-        self.link = Link::Connecting {
-            generation,
-            until: now + self.options.timing.connect,
-        };
+        self.link = Link::Connecting { generation, until: now + self.options.timing.connect };
         self.actions.push_back(Action::Connect { generation });
     }
 
@@ -146,10 +134,7 @@ impl Session {
             return ticket;
         }
         self.reconnects.push(ticket);
-        if !matches!(
-            self.link,
-            Link::Down | Link::Pausing { .. } | Link::Up { .. }
-        ) {
+        if !matches!(self.link, Link::Down | Link::Pausing { .. } | Link::Up { .. }) {
             return ticket;
         }
         self.tries.reset();
@@ -162,7 +147,7 @@ impl Session {
     fn replace_connections(&mut self, now: Instant) {
         self.drop_connections();
         let mut reads = Vec::new();
-        for Awaited { purpose, .. } in std::mem::take(&mut self.requests).into_values() {
+        for (_, Awaited { purpose, .. }) in self.requests.take() {
             match purpose {
                 Purpose::Call(call) => self.attempt_replaced(call),
                 Purpose::Read(ticket) => reads.push(ticket),
@@ -177,11 +162,11 @@ impl Session {
     }
 
     pub(super) fn drop_connections(&mut self) {
-        let mut generations: Vec<_> = self.connections.keys().copied().collect();
+        let mut generations: Vec<_> = self.connections.iter().map(|(generation, _)| *generation).collect();
         if let Link::Connecting { generation, .. } = self.link {
             generations.push(generation);
         }
-        self.connections.clear();
+        self.connections = Table::default();
         self.controls.clear();
         self.link = Link::Down;
         for generation in generations {
@@ -191,22 +176,14 @@ impl Session {
 
     /// Lets go of a connection that works still.
     fn disconnect(&mut self, generation: Generation) {
-        let orderly =
-            self.options.ownership == Ownership::Owned && self.options.initialised.is_none();
-        self.actions.push_back(Action::Disconnect {
-            generation,
-            orderly,
-        });
+        let orderly = self.options.ownership == Ownership::Owned && self.options.initialised.is_none();
+        self.actions.push_back(Action::Disconnect { generation, orderly });
     }
 
     /// A connection was opened, or not.
     pub fn connected(&mut self, now: Instant, generation: Generation, result: Result<(), Failure>) {
         // Of a try that was given up: whoever gave it up has let the connection go.
-        let Link::Connecting {
-            generation: current,
-            until,
-        } = self.link
-        else {
+        let Link::Connecting { generation: current, until } = self.link else {
             return;
         };
         if generation != current {
@@ -224,22 +201,11 @@ impl Session {
             return;
         }
         let request = self.ids.request();
-        self.requests.insert(
-            request,
-            Awaited {
-                generation,
-                purpose: Purpose::Initialize,
-            },
-        );
+        self.requests.insert(request, Awaited { generation, purpose: Purpose::Initialize });
         self.link = Link::Initializing { generation, until };
         let message = handshake::initialize(request, &self.options.client);
-        self.controls.push_back(Control {
-            receipt: Receipt {
-                generation,
-                what: What::Request(request),
-            },
-            message,
-        });
+        self.controls
+            .push_back(Control { receipt: Receipt { generation, what: What::Request(request) }, message });
     }
 
     /// The answer to `initialize` came.
@@ -249,21 +215,13 @@ impl Session {
         generation: Generation,
         answer: Result<&RawValue, &RawValue>,
     ) {
-        let Link::Initializing {
-            generation: current,
-            until,
-        } = self.link
-        else {
+        let Link::Initializing { generation: current, until } = self.link else {
             return;
         };
         if generation != current {
             return;
         }
-        let failure = |reason: String, error| HandshakeFailure {
-            reason,
-            error,
-            failure: None,
-        };
+        let failure = |reason: String, error| HandshakeFailure { reason, error, failure: None };
         let server = match answer {
             Ok(result) => match handshake::read(result) {
                 Ok(server) => server,
@@ -282,15 +240,9 @@ impl Session {
         };
         let revision = server.revision;
         self.introduce(generation, server);
-        self.link = Link::Initialized {
-            generation,
-            until: until.min(now + INITIALIZED),
-        };
+        self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
         self.controls.push_back(Control {
-            receipt: Receipt {
-                generation,
-                what: What::Initialized,
-            },
+            receipt: Receipt { generation, what: What::Initialized },
             message: message::initialized(revision),
         });
     }
@@ -303,11 +255,7 @@ impl Session {
 
     /// The handshake is done.
     fn up(&mut self, generation: Generation) {
-        let Some(server) = self
-            .connections
-            .get(&generation)
-            .and_then(|up| up.server.clone())
-        else {
+        let Some(server) = self.connections.get(&generation).and_then(|up| up.server.clone()) else {
             return;
         };
         self.link = Link::Up { generation };
@@ -324,10 +272,7 @@ impl Session {
         };
         self.link = Link::Down;
         self.forget_connection(generation);
-        self.actions.push_back(Action::Disconnect {
-            generation,
-            orderly: false,
-        });
+        self.actions.push_back(Action::Disconnect { generation, orderly: false });
         self.try_failed(now, ConnectError::Handshake(failure));
     }
 
@@ -366,8 +311,7 @@ impl Session {
         if self.link.deadline().is_none_or(|until| until > now) {
             return;
         }
-        let timed_out =
-            |what: &str| Failure::new(FailureKind::TimedOut, format!("{what} took too long"));
+        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, format!("{what} took too long"));
         match self.link {
             Link::Pausing { .. } => {
                 self.link = Link::Down;
@@ -377,10 +321,7 @@ impl Session {
             }
             Link::Connecting { generation, .. } => {
                 self.link = Link::Down;
-                self.actions.push_back(Action::Disconnect {
-                    generation,
-                    orderly: false,
-                });
+                self.actions.push_back(Action::Disconnect { generation, orderly: false });
                 self.try_failed(now, ConnectError::Failed(timed_out("connecting")));
             }
             Link::Initializing { .. } => self.handshake_failed(
@@ -402,19 +343,9 @@ impl Session {
         match what {
             What::Request(request) => match self.requests.get(&request).map(|out| out.purpose) {
                 Some(Purpose::Call(call)) => {
-                    self.call_sent(
-                        now,
-                        call,
-                        Attempt {
-                            generation,
-                            request,
-                        },
-                        result,
-                    );
+                    self.call_sent(now, call, Attempt { generation, request }, result);
                 }
-                Some(Purpose::Read(ticket)) => {
-                    self.read_sent(now, ticket, generation, request, result)
-                }
+                Some(Purpose::Read(ticket)) => self.read_sent(now, ticket, generation, request, result),
                 Some(Purpose::Initialize) => {
                     if let Err(error) = result {
                         self.handshake_send_failed(now, generation, error);
@@ -450,24 +381,14 @@ impl Session {
             return;
         }
         let (reason, failure) = match error {
-            SendError::NotSent(failure)
-            | SendError::Truncated(failure)
-            | SendError::Unknown(failure) => {
+            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
                 ("its message could not be sent".to_owned(), Some(failure))
             }
-            SendError::Refused(refusal) => (
-                format!("its message was refused with status {}", refusal.status),
-                None,
-            ),
+            SendError::Refused(refusal) => {
+                (format!("its message was refused with status {}", refusal.status), None)
+            }
         };
-        self.handshake_failed(
-            now,
-            HandshakeFailure {
-                reason,
-                error: None,
-                failure,
-            },
-        );
+        self.handshake_failed(now, HandshakeFailure { reason, error: None, failure });
     }
 
     /// Queues a message of the session's own, unless too many are on their way.
@@ -476,30 +397,21 @@ impl Session {
             return;
         };
         if connection.controls >= CONTROLS {
-            self.events
-                .diagnose("the server does not take messages: an answer or a cancel was left out");
+            self.events.diagnose("the server does not take messages: an answer or a cancel was left out");
             return;
         }
         connection.controls += 1;
-        let receipt = Receipt {
-            generation,
-            what: What::Control,
-        };
+        let receipt = Receipt { generation, what: What::Control };
         self.controls.push_back(Control { receipt, message });
     }
 
     /// What a failed `send` says of its connection: it takes no more messages, or its session ended.
     /// Answers to what was sent before may still come.
-    pub(super) fn note_send_error(
-        &mut self,
-        now: Instant,
-        generation: Generation,
-        error: &SendError,
-    ) {
+    pub(super) fn note_send_error(&mut self, now: Instant, generation: Generation, error: &SendError) {
         let over = match error {
-            SendError::NotSent(failure)
-            | SendError::Truncated(failure)
-            | SendError::Unknown(failure) => failure.kind == FailureKind::Closed,
+            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
+                failure.kind == FailureKind::Closed
+            }
             SendError::Refused(refusal) => refusal.status == 404 && refusal.had_session,
         };
         if over && matches!(self.link, Link::Up { generation: current } if current == generation) {
@@ -512,22 +424,18 @@ impl Session {
     /// Lets go of connections that take no more messages and owe no more answers.
     pub(super) fn sweep_connections(&mut self) {
         let current = self.link.generation();
-        if self
-            .connections
-            .keys()
-            .all(|generation| Some(*generation) == current)
-        {
+        if self.connections.iter().all(|(generation, _)| Some(*generation) == current) {
             return;
         }
         let owes = |generation: Generation| {
             self.requests
-                .values()
-                .any(|out| out.generation == generation && !matches!(out.purpose, Purpose::Late(_)))
+                .iter()
+                .any(|(_, out)| out.generation == generation && !matches!(out.purpose, Purpose::Late(_)))
         };
         let idle: Vec<_> = self
             .connections
-            .keys()
-            .copied()
+            .iter()
+            .map(|(generation, _)| *generation)
             .filter(|generation| Some(*generation) != current && !owes(*generation))
             .collect();
         for generation in idle {
@@ -537,17 +445,13 @@ impl Session {
     }
 
     /// A connection is gone, and with it whatever was awaited late on it.
-    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Purpose)> {
+    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Awaited)> {
         self.connections.remove(&generation);
-        self.controls
-            .retain(|control| control.receipt.generation != generation);
-        let of_it = self
-            .requests
-            .extract_if(.., |_, out| out.generation == generation);
-        let gone: Vec<_> = of_it.map(|(request, out)| (request, out.purpose)).collect();
-        for (_, purpose) in &gone {
-            if let Purpose::Late(call) = purpose {
-                self.nothing_to_reconcile(*call, true);
+        self.controls.retain(|control| control.receipt.generation != generation);
+        let gone = self.requests.take_if(|out| out.generation == generation);
+        for (_, out) in &gone {
+            if let Purpose::Late(call) = out.purpose {
+                self.nothing_to_reconcile(call, true);
             }
         }
         gone
@@ -555,26 +459,17 @@ impl Session {
 
     /// A connection is lost: everything in flight on it is told.
     pub(super) fn lost(&mut self, now: Instant, generation: Generation, failure: Failure) {
-        if !self.connections.contains_key(&generation) {
+        if !self.connections.contains(&generation) {
             return;
         }
-        self.actions.push_back(Action::Disconnect {
-            generation,
-            orderly: false,
-        });
-        if matches!(
-            self.link,
-            Link::Initializing { .. } | Link::Initialized { .. }
-        ) && self.link.generation() == Some(generation)
+        self.actions.push_back(Action::Disconnect { generation, orderly: false });
+        if matches!(self.link, Link::Initializing { .. } | Link::Initialized { .. })
+            && self.link.generation() == Some(generation)
         {
             self.link = Link::Down;
             self.forget_connection(generation);
             let reason = "the connection was lost".to_owned();
-            let failure = HandshakeFailure {
-                reason,
-                error: None,
-                failure: Some(failure),
-            };
+            let failure = HandshakeFailure { reason, error: None, failure: Some(failure) };
             self.try_failed(now, ConnectError::Handshake(failure));
             return;
         }
@@ -583,8 +478,8 @@ impl Session {
         }
         let in_flight = self.forget_connection(generation);
         self.events.push(Event::Disconnected(failure.clone()));
-        for (request, purpose) in in_flight {
-            match purpose {
+        for (request, out) in in_flight {
+            match out.purpose {
                 // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
                 Purpose::Call(call)
                     if self.calls.get(&call).and_then(|call| call.request()) == Some(request) =>

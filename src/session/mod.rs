@@ -35,13 +35,14 @@ mod reads;
 mod reconcile;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
 use crate::protocol::tool_list::Tool;
+use crate::table::Table;
 
 use call::Call;
 pub use calls::ToolCall;
@@ -54,9 +55,7 @@ use reconcile::Reconcile;
 use recovery::Tries;
 use time::Instant;
 use unsettled::Unsettled;
-use verdict::{
-    CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict,
-};
+use verdict::{CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict};
 
 /// The source of ids, shared by all sessions of a component: no id is given twice in its life.
 #[derive(Clone, Debug, Default)]
@@ -258,18 +257,18 @@ pub struct Session {
     open: bool,
     link: Link,
     /// Every connection that is up, the current one and those that only finish their calls.
-    connections: BTreeMap<Generation, Connection>,
+    connections: Table<Generation, Connection>,
     generations: u64,
     tickets: u64,
     tries: Tries,
-    calls: BTreeMap<CallId, Call>,
-    reads: BTreeMap<Ticket, Read>,
+    calls: Table<CallId, Box<Call>>,
+    reads: Table<Ticket, Box<Read>>,
     reconnects: Vec<Ticket>,
-    reconciles: BTreeMap<Ticket, Reconcile>,
-    requests: BTreeMap<RequestId, Awaited>,
+    reconciles: Table<Ticket, Reconcile>,
+    requests: Table<RequestId, Awaited>,
     queue: VecDeque<Queued>,
     controls: VecDeque<Control>,
-    timers: BTreeSet<(Instant, Timer)>,
+    timers: Table<(Instant, Timer), ()>,
     actions: VecDeque<Action>,
     keys: Keys,
     unsettled: Unsettled,
@@ -287,18 +286,18 @@ impl Session {
             ids,
             open: true,
             link: Link::Down,
-            connections: BTreeMap::new(),
+            connections: Table::default(),
             generations: 0,
             tickets: 0,
             tries: Tries::new(options.recovery.clone()),
-            calls: BTreeMap::new(),
-            reads: BTreeMap::new(),
+            calls: Table::default(),
+            reads: Table::default(),
             reconnects: Vec::new(),
-            reconciles: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            reconciles: Table::default(),
+            requests: Table::default(),
             queue: VecDeque::new(),
             controls: VecDeque::new(),
-            timers: BTreeSet::new(),
+            timers: Table::default(),
             actions: VecDeque::new(),
             keys: Keys::default(),
             unsettled: Unsettled::new(limits.events, limits.message_bytes, limits.cause_bytes),
@@ -313,11 +312,7 @@ impl Session {
             return Some(action);
         }
         if let Some(Control { receipt, message }) = self.controls.pop_front() {
-            return Some(Action::Send {
-                call: None,
-                receipt,
-                message,
-            });
+            return Some(Action::Send { call: None, receipt, message });
         }
         while let Link::Up { generation } = self.link {
             let sent = match self.queue.pop_front()? {
@@ -348,13 +343,13 @@ impl Session {
 
     /// When [`Session::tick`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let timer = self.timers.first().map(|(at, _)| *at);
+        let timer = self.timers.first().map(|((at, _), ())| *at);
         [timer, self.link.deadline()].into_iter().flatten().min()
     }
 
     /// Time has come so far.
     pub fn tick(&mut self, now: Instant) {
-        while let Some((at, timer)) = self.timers.first().copied()
+        while let Some(((at, timer), ())) = self.timers.first().copied()
             && at <= now
         {
             self.timers.remove(&(at, timer));
@@ -369,14 +364,14 @@ impl Session {
 
     /// The calls that have no verdict yet, in the order they were made.
     pub fn pending(&self) -> Vec<PendingCall> {
-        let pending = |call: &Call| PendingCall {
+        let pending = |(_, call): &(CallId, Box<Call>)| PendingCall {
             call: call.id,
             key: call.key.clone(),
             tool: call.tool.clone(),
             attempts: call.attempts,
             stage: call.stage(),
         };
-        self.calls.values().map(pending).collect()
+        self.calls.iter().map(pending).collect()
     }
 
     /// The calls that ended as unknown and are not settled since, oldest first.
@@ -389,8 +384,7 @@ impl Session {
         if !std::mem::replace(&mut self.open, false) {
             return;
         }
-        self.actions
-            .retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
+        self.actions.retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
         self.controls.clear();
         self.queue.clear();
         self.drop_connections();
@@ -400,8 +394,8 @@ impl Session {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
         }
         self.close_reconciles();
-        self.requests.clear();
-        self.timers.clear();
+        self.requests = Table::default();
+        self.timers = Table::default();
     }
 
     fn ticket(&mut self) -> Ticket {

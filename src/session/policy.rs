@@ -1,6 +1,5 @@
 //! The caller's policies (contract, section 4), strict by default.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::protocol::handshake::Implementation;
@@ -90,7 +89,7 @@ pub struct Options {
     /// Whether evidence of grade B counts as `not-executed`.
     pub accept_refusals: bool,
     /// Further attempts that an unknown outcome may have, by a tool's exact name.
-    pub grants: BTreeMap<String, u32>,
+    pub grants: Vec<(String, u32)>,
     /// How a connection is recovered.
     pub recovery: Recovery,
     /// How long things may take.
@@ -108,7 +107,7 @@ impl Default for Options {
             initialised: None,
             resend: Resend::Proven,
             accept_refusals: true,
-            grants: BTreeMap::new(),
+            grants: Vec::new(),
             recovery: Recovery {
                 attempts: 3,
                 backoff: Duration::from_millis(100),
@@ -122,12 +121,7 @@ impl Default for Options {
                 progress_extends: false,
                 cap: Duration::from_secs(600),
             },
-            limits: Limits {
-                message_bytes: 16 << 20,
-                in_flight: 1024,
-                events: 256,
-                cause_bytes: 4 << 10,
-            },
+            limits: Limits { message_bytes: 16 << 20, in_flight: 1024, events: 256, cause_bytes: 4 << 10 },
             client: Implementation {
                 name: "noreplay".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -187,7 +181,7 @@ impl Options {
 
     /// The further attempts granted to a tool.
     pub fn granted(&self, tool: &str) -> u32 {
-        self.grants.get(tool).copied().unwrap_or(0)
+        self.grants.iter().find(|(name, _)| name == tool).map_or(0, |(_, attempts)| *attempts)
     }
 
     /// Whether this proof counts as `not-executed`.

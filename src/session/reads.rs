@@ -1,21 +1,18 @@
 //! Reads: `tools/list`, page by page. They have no side effects, and may be repeated.
 
-use std::collections::BTreeSet;
-
 use serde_json::value::RawValue;
 
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::tool_list::{self, Page, Tool};
+use crate::table::Table;
 
 use super::evidence::{Evidence, SendError, weigh};
 use super::time::Instant;
 use super::verdict::{
     Attempt, Failure, FailureKind, Generation, NotExecuted, ReadError, RpcError, Undecodable,
 };
-use super::{
-    Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, Timer, What,
-};
+use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, Timer, What};
 
 /// The most pages of one list.
 const PAGES: usize = 1000;
@@ -29,23 +26,15 @@ pub(super) struct Read {
     attempt: Option<Attempt>,
     cursor: Option<String>,
     /// The cursors used, so that a list that bites its tail is noticed.
-    seen: BTreeSet<String>,
+    seen: Table<String, ()>,
     tools: Vec<Tool>,
     bytes: usize,
 }
 
 impl Read {
     fn new(deadline: Instant) -> Self {
-        let (seen, tools) = (BTreeSet::new(), Vec::new());
-        Self {
-            deadline,
-            tries: 1,
-            attempt: None,
-            cursor: None,
-            seen,
-            tools,
-            bytes: 0,
-        }
+        let (seen, tools) = (Table::default(), Vec::new());
+        Self { deadline, tries: 1, attempt: None, cursor: None, seen, tools, bytes: 0 }
     }
 
     /// Adds a page. A cursor is good for one session only, so that a list is begun anew elsewhere.
@@ -53,19 +42,15 @@ impl Read {
         let size = |tool: &Tool| tool.json.len();
         self.bytes = self.bytes.saturating_add(page.tools.iter().map(size).sum());
         if self.bytes > most_bytes {
-            return Err(ReadError::Endless(format!(
-                "the list is longer than {most_bytes} bytes"
-            )));
+            return Err(ReadError::Endless(format!("the list is longer than {most_bytes} bytes")));
         }
         self.tools.extend(page.tools);
         if let Some(cursor) = &page.next {
-            if !self.seen.insert(cursor.clone()) {
+            if !self.seen.insert(cursor.clone(), ()).is_none() {
                 return Err(ReadError::Endless("the server repeats a cursor".to_owned()));
             }
             if self.seen.len() >= PAGES {
-                return Err(ReadError::Endless(format!(
-                    "the list has more than {PAGES} pages"
-                )));
+                return Err(ReadError::Endless(format!("the list has more than {PAGES} pages")));
             }
         }
         self.cursor = page.next;
@@ -83,17 +68,15 @@ impl Session {
             let failure = Failure::new(FailureKind::Busy, "as much is in flight as may be");
             Some(ReadError::Transport(failure))
         } else {
-            self.ensure_link(now)
-                .err()
-                .map(|reason| read_error(&reason))
+            self.ensure_link(now).err().map(|reason| read_error(&reason))
         };
         if let Some(error) = refused {
             self.resolve(Resolution::Tools(ticket, Err(error)));
             return ticket;
         }
         let deadline = now + self.options.timing.call;
-        self.timers.insert((deadline, Timer::Read(ticket)));
-        self.reads.insert(ticket, Read::new(deadline));
+        self.timers.insert((deadline, Timer::Read(ticket)), ());
+        self.reads.insert(ticket, Box::new(Read::new(deadline)));
         self.queue.push_back(Queued::Read(ticket));
         ticket
     }
@@ -102,27 +85,11 @@ impl Session {
         let revision = self.connections.get(&generation)?.revision()?;
         let read = self.reads.get_mut(&ticket)?;
         let request = self.ids.request();
-        read.attempt = Some(Attempt {
-            generation,
-            request,
-        });
-        self.requests.insert(
-            request,
-            Awaited {
-                generation,
-                purpose: Purpose::Read(ticket),
-            },
-        );
+        read.attempt = Some(Attempt { generation, request });
+        self.requests.insert(request, Awaited { generation, purpose: Purpose::Read(ticket) });
         let message = message::tools_list(request, read.cursor.as_deref(), revision);
-        let receipt = Receipt {
-            generation,
-            what: What::Request(request),
-        };
-        Some(Action::Send {
-            call: None,
-            receipt,
-            message,
-        })
+        let receipt = Receipt { generation, what: What::Request(request) };
+        Some(Action::Send { call: None, receipt, message })
     }
 
     pub(super) fn read_sent(
@@ -135,7 +102,8 @@ impl Session {
     ) {
         let Err(error) = result else { return };
         self.note_send_error(now, generation, &error);
-        let session_ended = matches!(&error, SendError::Refused(refusal) if refusal.status == 404 && refusal.had_session);
+        let session_ended =
+            matches!(&error, SendError::Refused(refusal) if refusal.status == 404 && refusal.had_session);
         match weigh(error, request, false) {
             Evidence::Answer(body) => self.arrived(now, generation, body, Some(request)),
             Evidence::Proof(proof) => {
@@ -155,9 +123,7 @@ impl Session {
                 self.read_ended(ticket, Err(ReadError::Refused(refusal)));
             }
             Evidence::Nothing(
-                SendError::NotSent(failure)
-                | SendError::Truncated(failure)
-                | SendError::Unknown(failure),
+                SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure),
             ) => {
                 self.requests.remove(&request);
                 self.read_failed(now, ticket, ReadError::Transport(failure));
@@ -175,16 +141,10 @@ impl Session {
         self.requests.remove(&request);
         let limits = &self.options.limits;
         let unreadable = |reason: String, raw: &RawValue| {
-            ReadError::Undecodable(Undecodable::new(
-                reason,
-                raw.get().as_bytes(),
-                limits.cause_bytes,
-            ))
+            ReadError::Undecodable(Undecodable::new(reason, raw.get().as_bytes(), limits.cause_bytes))
         };
         let page = match body {
-            Ok(result) => {
-                tool_list::read(result).map_err(|error| unreadable(error.to_string(), result))
-            }
+            Ok(result) => tool_list::read(result).map_err(|error| unreadable(error.to_string(), result)),
             Err(error) => Err(match RpcError::read(error) {
                 Some(error) => ReadError::AnsweredWithError(error),
                 None => unreadable("an error that cannot be read".to_owned(), error),
@@ -203,7 +163,7 @@ impl Session {
         }
         self.timers.remove(&(read.deadline, Timer::Read(ticket)));
         read.deadline = now + self.options.timing.call;
-        self.timers.insert((read.deadline, Timer::Read(ticket)));
+        self.timers.insert((read.deadline, Timer::Read(ticket)), ());
         self.queue.push_back(Queued::Read(ticket));
     }
 
@@ -216,10 +176,7 @@ impl Session {
             return self.read_ended(ticket, Err(error));
         }
         let (deadline, tries) = (read.deadline, read.tries + 1);
-        *read = Read {
-            tries,
-            ..Read::new(deadline)
-        };
+        **read = Read { tries, ..Read::new(deadline) };
         self.queue.push_back(Queued::Read(ticket));
         self.want_link(now);
     }
@@ -247,7 +204,7 @@ impl Session {
     }
 
     pub(super) fn close_reads(&mut self) {
-        let tickets: Vec<_> = self.reads.keys().copied().collect();
+        let tickets: Vec<_> = self.reads.iter().map(|(ticket, _)| *ticket).collect();
         for ticket in tickets {
             self.read_ended(ticket, Err(ReadError::Closed));
         }
@@ -262,9 +219,7 @@ fn read_error(reason: &NotExecuted) -> ReadError {
         NotExecuted::HandshakeFailed(failure) => ReadError::HandshakeFailed(failure),
         NotExecuted::NotSent(failure) => ReadError::Transport(failure),
         NotExecuted::Refused(refusal) => ReadError::Refused(refusal),
-        NotExecuted::InvalidCall(reason) => {
-            ReadError::Transport(Failure::new(FailureKind::Other, reason))
-        }
+        NotExecuted::InvalidCall(reason) => ReadError::Transport(Failure::new(FailureKind::Other, reason)),
         NotExecuted::Closed => ReadError::Closed,
     }
 }

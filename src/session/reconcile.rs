@@ -25,17 +25,13 @@ impl Session {
             return ticket;
         }
         let deadline = now + timeout;
-        self.timers.insert((deadline, Timer::Reconcile(ticket)));
+        self.timers.insert((deadline, Timer::Reconcile(ticket)), ());
         self.reconciles.insert(ticket, Reconcile { call, deadline });
         ticket
     }
 
     fn may_be_answered(&self, call: CallId) -> bool {
-        self.calls.contains_key(&call)
-            || self
-                .requests
-                .values()
-                .any(|out| out.purpose == Purpose::Late(call))
+        self.calls.contains(&call) || self.requests.iter().any(|(_, out)| out.purpose == Purpose::Late(call))
     }
 
     /// A call's outcome is known now.
@@ -55,10 +51,7 @@ impl Session {
     }
 
     fn waiting_for(&self, call: CallId) -> Vec<Ticket> {
-        let waiting = self
-            .reconciles
-            .iter()
-            .filter(|(_, waiting)| waiting.call == call);
+        let waiting = self.reconciles.iter().filter(|(_, waiting)| waiting.call == call);
         waiting.map(|(ticket, _)| *ticket).collect()
     }
 
@@ -70,7 +63,7 @@ impl Session {
     }
 
     pub(super) fn close_reconciles(&mut self) {
-        let tickets: Vec<_> = self.reconciles.keys().copied().collect();
+        let tickets: Vec<_> = self.reconciles.iter().map(|(ticket, _)| *ticket).collect();
         for ticket in tickets {
             self.end_reconcile(ticket, None);
         }

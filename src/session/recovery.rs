@@ -35,10 +35,7 @@ impl ConnectError {
 
     /// The same, as told by a session that leaves the server alone.
     fn resting(mut self, rest: Duration) -> Self {
-        let note = format!(
-            "the server is left alone for another {} ms",
-            rest.as_millis()
-        );
+        let note = format!("the server is left alone for another {} ms", rest.as_millis());
         match &mut self {
             Self::Failed(failure) => failure.detail.insert(0, note),
             Self::Handshake(handshake) => {
@@ -72,12 +69,7 @@ impl Tries {
     pub fn new(policy: Recovery) -> Self {
         // The generator below must not start at zero.
         let random = policy.seed ^ 0x9e37_79b9_7f4a_7c15;
-        Self {
-            policy,
-            failed: 0,
-            random: if random == 0 { 1 } else { random },
-            rest: None,
-        }
+        Self { policy, failed: 0, random: if random == 0 { 1 } else { random }, rest: None }
     }
 
     /// A try failed.
@@ -110,18 +102,10 @@ impl Tries {
 
     /// Between a half and the whole of a pause that doubles with each failed try, up to the cap.
     fn pause(&mut self) -> Duration {
-        let doubled = 1_u32
-            .checked_shl(self.failed.saturating_sub(1))
-            .unwrap_or(u32::MAX);
-        let full = self
-            .policy
-            .backoff
-            .saturating_mul(doubled)
-            .min(self.policy.backoff_cap);
+        let doubled = 1_u32.checked_shl(self.failed.saturating_sub(1)).unwrap_or(u32::MAX);
+        let full = self.policy.backoff.saturating_mul(doubled).min(self.policy.backoff_cap);
         let half = full / 2;
-        let spread = u64::try_from(half.as_nanos())
-            .unwrap_or(u64::MAX)
-            .saturating_add(1);
+        let spread = u64::try_from(half.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
         half + Duration::from_nanos(self.next_random() % spread)
     }
 
@@ -157,16 +141,11 @@ mod tests {
         let mut tries = Tries::new(policy(6));
         for full in [100, 200, 400, 450, 450] {
             let full = Duration::from_millis(full);
-            let Next::At(at) = tries.failed(Instant::default(), refused(), false) else {
-                panic!()
-            };
+            let Next::At(at) = tries.failed(Instant::default(), refused(), false) else { panic!() };
             let pause = at - Instant::default();
             assert!(pause >= full / 2 && pause <= full, "{pause:?} of {full:?}");
         }
-        assert!(matches!(
-            tries.failed(Instant::default(), refused(), false),
-            Next::GiveUp(_)
-        ));
+        assert!(matches!(tries.failed(Instant::default(), refused(), false), Next::GiveUp(_)));
     }
 
     #[test]
@@ -178,30 +157,19 @@ mod tests {
         assert_eq!(pauses(1), pauses(1));
         assert_ne!(pauses(1), pauses(2));
         // The seed that would start the generator at zero.
-        assert!(
-            pauses(0x9e37_79b9_7f4a_7c15)
-                .windows(2)
-                .any(|pair| pair[0] != pair[1])
-        );
+        assert!(pauses(0x9e37_79b9_7f4a_7c15).windows(2).any(|pair| pair[0] != pair[1]));
     }
 
     #[test]
     fn once_every_try_failed_the_server_is_left_alone_for_a_while() {
         let mut tries = Tries::new(policy(1));
         let now = Instant::from_nanos(1);
-        assert!(matches!(
-            tries.failed(now, refused(), false),
-            Next::GiveUp(_)
-        ));
-        let Some(ConnectError::Failed(failure)) = tries.resting(now + Duration::from_secs(2))
-        else {
+        assert!(matches!(tries.failed(now, refused(), false), Next::GiveUp(_)));
+        let Some(ConnectError::Failed(failure)) = tries.resting(now + Duration::from_secs(2)) else {
             panic!("it rests")
         };
         assert_eq!(failure.kind, FailureKind::ConnectionRefused);
-        assert_eq!(
-            failure.detail,
-            ["the server is left alone for another 3000 ms", "no"]
-        );
+        assert_eq!(failure.detail, ["the server is left alone for another 3000 ms", "no"]);
         assert_eq!(tries.resting(now + Duration::from_secs(5)), None);
         tries.reset();
         assert_eq!(tries.resting(now), None);
@@ -212,20 +180,10 @@ mod tests {
         let mut tries = Tries::new(policy(9));
         for error in [
             ConnectError::Failed(Failure::new(FailureKind::AccessDenied, "no")),
-            ConnectError::Handshake(HandshakeFailure {
-                reason: "no".into(),
-                error: None,
-                failure: None,
-            }),
+            ConnectError::Handshake(HandshakeFailure { reason: "no".into(), error: None, failure: None }),
         ] {
-            assert!(matches!(
-                tries.failed(Instant::default(), error, false),
-                Next::GiveUp(_)
-            ));
+            assert!(matches!(tries.failed(Instant::default(), error, false), Next::GiveUp(_)));
         }
-        assert!(matches!(
-            tries.failed(Instant::default(), refused(), true),
-            Next::GiveUp(_)
-        ));
+        assert!(matches!(tries.failed(Instant::default(), refused(), true), Next::GiveUp(_)));
     }
 }

@@ -1,8 +1,9 @@
 //! The calls that ended as unknown: what is known of them, and the answers that came late.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::protocol::jsonrpc::RequestId;
+use crate::table::Table;
 
 use super::verdict::{CallId, Outcome, UnknownOutcome};
 
@@ -18,7 +19,7 @@ struct Entry {
 /// The latest of them, bounded in number; late answers in bytes as well.
 #[derive(Debug)]
 pub struct Unsettled {
-    entries: BTreeMap<CallId, Entry>,
+    entries: Table<CallId, Box<Entry>>,
     /// The calls whose late answers are kept, oldest first.
     answered: VecDeque<CallId>,
     bytes: usize,
@@ -31,30 +32,19 @@ pub struct Unsettled {
 impl Unsettled {
     /// Room for so many calls and so many bytes of answers.
     pub fn new(most: usize, most_bytes: usize, most_cause: usize) -> Self {
-        let (entries, answered) = (BTreeMap::new(), VecDeque::new());
-        Self {
-            entries,
-            answered,
-            bytes: 0,
-            most,
-            most_bytes,
-            most_cause,
-        }
+        let (entries, answered) = (Table::default(), VecDeque::new());
+        Self { entries, answered, bytes: 0, most, most_bytes, most_cause }
     }
 
     /// A call ended as unknown; answers to these requests would still settle it. Returns the call that
     /// was forgotten for it, with its requests.
     pub fn add(&mut self, unknown: &UnknownOutcome, awaited: Vec<RequestId>) -> Option<Forgotten> {
-        let entry = Entry {
-            unknown: unknown.trimmed(self.most_cause),
-            awaited,
-            late: None,
-        };
-        self.entries.insert(unknown.call, entry);
+        let entry = Entry { unknown: unknown.trimmed(self.most_cause), awaited, late: None };
+        self.entries.insert(unknown.call, Box::new(entry));
         if self.entries.len() <= self.most {
             return None;
         }
-        let oldest = *self.entries.first_key_value()?.0;
+        let oldest = self.entries.first()?.0;
         self.forget(oldest)
     }
 
@@ -93,14 +83,11 @@ impl Unsettled {
 
     /// The calls whose outcome is still unknown, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &UnknownOutcome> {
-        self.entries
-            .values()
-            .filter(|entry| entry.late.is_none())
-            .map(|entry| &entry.unknown)
+        self.entries.iter().filter(|(_, entry)| entry.late.is_none()).map(|(_, entry)| &entry.unknown)
     }
 
     fn forget(&mut self, call: CallId) -> Option<Forgotten> {
-        let Entry { awaited, late, .. } = self.entries.remove(&call)?;
+        let Entry { awaited, late, .. } = *self.entries.remove(&call)?;
         if let Some(outcome) = late {
             self.bytes -= size(&outcome);
             self.answered.retain(|answered| *answered != call);
@@ -143,12 +130,7 @@ mod tests {
 
     fn answer(id: u64, bytes: usize) -> Outcome {
         let json = "x".repeat(bytes);
-        Outcome::Ok(ToolResult {
-            call: CallId(id),
-            attempts: 1,
-            json,
-            warnings: Vec::new(),
-        })
+        Outcome::Ok(ToolResult { call: CallId(id), attempts: 1, json, warnings: Vec::new() })
     }
 
     #[test]
@@ -167,9 +149,7 @@ mod tests {
         let mut unsettled = Unsettled::new(2, 100, 10);
         assert_eq!(unsettled.add(&unknown(1), Vec::new()), None);
         assert_eq!(unsettled.add(&unknown(2), Vec::new()), None);
-        let forgotten = unsettled
-            .add(&unknown(3), Vec::new())
-            .map(|forgotten| forgotten.call);
+        let forgotten = unsettled.add(&unknown(3), Vec::new()).map(|forgotten| forgotten.call);
         assert_eq!(forgotten, Some(CallId(1)));
         assert!(unsettled.answer(CallId(2), answer(2, 60)));
         assert!(unsettled.answer(CallId(3), answer(3, 60)));
@@ -182,29 +162,11 @@ mod tests {
     #[test]
     fn what_a_peer_sent_is_not_kept_at_length() {
         let mut unsettled = Unsettled::new(2, 100, 10);
-        let error = RpcError {
-            code: 1,
-            message: "m".into(),
-            data: Some("x".repeat(11)),
-        };
-        unsettled.add(
-            &UnknownOutcome {
-                cause: Cause::AnsweredWithError(error),
-                ..unknown(1)
-            },
-            Vec::new(),
-        );
-        unsettled.add(
-            &UnknownOutcome {
-                cause: Cause::InputRequired("x".repeat(11)),
-                ..unknown(2)
-            },
-            Vec::new(),
-        );
-        let causes: Vec<_> = unsettled
-            .iter()
-            .map(|unknown| unknown.cause.clone())
-            .collect();
+        let error = RpcError { code: 1, message: "m".into(), data: Some("x".repeat(11)) };
+        unsettled.add(&UnknownOutcome { cause: Cause::AnsweredWithError(error), ..unknown(1) }, Vec::new());
+        unsettled
+            .add(&UnknownOutcome { cause: Cause::InputRequired("x".repeat(11)), ..unknown(2) }, Vec::new());
+        let causes: Vec<_> = unsettled.iter().map(|unknown| unknown.cause.clone()).collect();
         assert!(matches!(&causes[0], Cause::AnsweredWithError(error) if error.data.is_none()));
         assert_eq!(causes[1], Cause::InputRequired(String::new()));
     }

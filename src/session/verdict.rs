@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde_json::value::RawValue;
+
+use crate::protocol::json;
 use crate::protocol::jsonrpc::RequestId;
 
 /// Names one call for the life of the component.
@@ -20,10 +23,7 @@ pub struct Failure {
 impl Failure {
     /// A failure with one line of detail.
     pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Self {
-            kind,
-            detail: vec![detail.into()],
-        }
+        Self { kind, detail: vec![detail.into()] }
     }
 }
 
@@ -268,9 +268,7 @@ impl UnknownOutcome {
     pub fn message(&self) -> String {
         let attempts = match self.attempts {
             1 => "Nothing was sent again".to_owned(),
-            n => format!(
-                "It was sent {n} times, as the caller's policy allows, and not again after that"
-            ),
+            n => format!("It was sent {n} times, as the caller's policy allows, and not again after that"),
         };
         format!(
             "The tool `{}` may have run: {}. {attempts}. Check the state before calling it again.",
@@ -298,11 +296,7 @@ impl fmt::Display for Cause {
         match self {
             Self::Transport(failure) => write!(f, "{failure} before an answer arrived"),
             Self::Refused(refusal) => {
-                write!(
-                    f,
-                    "its request was refused with status {}, which proves nothing",
-                    refusal.status
-                )
+                write!(f, "its request was refused with status {}, which proves nothing", refusal.status)
             }
             Self::AnsweredWithError(error) => {
                 write!(
@@ -317,9 +311,7 @@ impl fmt::Display for Cause {
             Self::InputRequired(_) => f.write_str("the server suspended it and asks for input"),
             Self::TimedOut => f.write_str("no answer arrived in time"),
             Self::Cancelled => f.write_str("it was cancelled after it had been handed over"),
-            Self::SessionReplaced => {
-                f.write_str("its connection was replaced before an answer arrived")
-            }
+            Self::SessionReplaced => f.write_str("its connection was replaced before an answer arrived"),
             Self::Closed => f.write_str("the session was closed before an answer arrived"),
         }
     }
@@ -327,36 +319,24 @@ impl fmt::Display for Cause {
 
 impl RpcError {
     /// Reads an error object; `None` if it is none.
-    pub(super) fn read(error: &serde_json::value::RawValue) -> Option<Self> {
-        #[derive(serde::Deserialize)]
-        struct Raw<'a> {
-            code: i64,
-            #[serde(borrow, default)]
-            message: Option<&'a serde_json::value::RawValue>,
-            #[serde(borrow, default)]
-            data: Option<&'a serde_json::value::RawValue>,
-        }
-
-        let raw: Raw<'_> = serde_json::from_str(error.get()).ok()?;
-        let message = raw.message.map(|message| {
+    pub(super) fn read(error: &RawValue) -> Option<Self> {
+        let (mut code, mut message, mut data) = (None, None, None);
+        let object = json::members(error.get(), &mut |name, value| match name {
+            "code" => code = value.get().parse().ok(),
             // A message that is no string is kept as it stands, rather than lost.
-            serde_json::from_str(message.get()).unwrap_or_else(|_| message.get().to_owned())
+            "message" => message = Some(json::string(value).unwrap_or_else(|| value.get().to_owned())),
+            "data" => data = Some(value.get().to_owned()),
+            _ => {}
         });
-        Some(Self {
-            code: raw.code,
-            message: message.unwrap_or_default(),
-            data: raw.data.map(|data| data.get().to_owned()),
-        })
+        object.ok()?;
+        Some(Self { code: code?, message: message.unwrap_or_default(), data })
     }
 }
 
 impl Undecodable {
     /// Keeps no more than `limit` of the bytes.
     pub(super) fn new(reason: impl Into<String>, bytes: &[u8], limit: usize) -> Self {
-        Self {
-            reason: reason.into(),
-            head: bytes[..bytes.len().min(limit)].to_vec(),
-        }
+        Self { reason: reason.into(), head: bytes[..bytes.len().min(limit)].to_vec() }
     }
 }
 

@@ -12,8 +12,7 @@ use super::{Client, ClientError};
 use crate::bindings::exports::noreplay::mcp::client::GuestSession;
 use crate::host::Host;
 use crate::{
-    CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall,
-    UnknownOutcome,
+    CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall, UnknownOutcome,
 };
 
 /// What a method of [`Session`] brings, or why the instance is gone.
@@ -46,14 +45,8 @@ struct Held {
 impl Session {
     pub(super) fn new(client: Client, resource: ResourceAny) -> Session {
         let borrows = Arc::default();
-        let held = Held {
-            client,
-            resource,
-            borrows,
-        };
-        Session {
-            held: Arc::new(held),
-        }
+        let held = Held { client, resource, borrows };
+        Session { held: Arc::new(held) }
     }
 
     /// The instance in which the session is.
@@ -84,18 +77,10 @@ impl Session {
 
     /// Learns the outcome of a call without sending it again, from an answer that came, or comes
     /// within `timeout`. None: still unknown.
-    pub fn reconcile(
-        &self,
-        call: CallId,
-        timeout: Duration,
-    ) -> impl Answer<Option<Outcome>> + use<> {
+    pub fn reconcile(&self, call: CallId, timeout: Duration) -> impl Answer<Option<Outcome>> + use<> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.ask(move |store, session, resource| {
-            Box::pin(async move {
-                session
-                    .call_reconcile(store, resource, call, timeout_ms)
-                    .await
-            })
+            Box::pin(async move { session.call_reconcile(store, resource, call, timeout_ms).await })
         })
     }
 

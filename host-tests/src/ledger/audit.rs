@@ -34,13 +34,7 @@ struct Cancelled {
 impl Audit {
     /// For a connection whose session is `initialised` already, or not.
     pub(super) fn new(initialised: bool) -> Audit {
-        Audit {
-            initialised,
-            last_request: None,
-            initialize: None,
-            cancelled: BTreeSet::new(),
-            closed: false,
-        }
+        Audit { initialised, last_request: None, initialize: None, cancelled: BTreeSet::new(), closed: false }
     }
 
     /// The client asked to end the connection.
@@ -67,15 +61,9 @@ impl Audit {
             return found;
         };
         let method = message.method.as_deref().unwrap_or_default();
-        check(
-            outgoing.method == method,
-            "not the method it is said to have",
-        );
+        check(outgoing.method == method, "not the method it is said to have");
         if message.method.is_none() {
-            check(
-                outgoing.request.is_none(),
-                "a response that is said to be a request",
-            );
+            check(outgoing.request.is_none(), "a response that is said to be a request");
             return found;
         }
         let id = message.id.map(RawValue::get);
@@ -84,10 +72,7 @@ impl Audit {
 
         match outgoing.request {
             Some(request) => {
-                check(
-                    self.last_request < Some(request),
-                    "an id that does not rise",
-                );
+                check(self.last_request < Some(request), "an id that does not rise");
                 self.last_request = Some(request);
                 let early = ["initialize", "server/discover", "ping"].contains(&method);
                 check(self.initialised || early, "a request before the handshake");

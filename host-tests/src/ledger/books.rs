@@ -37,9 +37,7 @@ impl Ledger {
             What::Executed(effect) => Some(effect.clone()),
             _ => None,
         });
-        Ledger {
-            effects: effects.collect(),
-        }
+        Ledger { effects: effects.collect() }
     }
 
     /// All effects.
@@ -168,9 +166,7 @@ pub struct Wire {
 
 impl Wire {
     pub(super) fn of(book: &[Entry]) -> Wire {
-        Wire {
-            entries: book.to_vec(),
-        }
+        Wire { entries: book.to_vec() }
     }
 
     /// All that happened, effects included.
@@ -188,16 +184,12 @@ impl Wire {
 
     /// How many messages with this method were handed over.
     pub fn count(&self, method: &str) -> usize {
-        self.handed()
-            .filter(|(_, handed)| handed.method == method)
-            .count()
+        self.handed().filter(|(_, handed)| handed.method == method).count()
     }
 
     /// How many calls of this tool were handed over.
     pub fn calls(&self, tool: &str) -> usize {
-        self.handed()
-            .filter(|(_, handed)| handed.tool.as_deref() == Some(tool))
-            .count()
+        self.handed().filter(|(_, handed)| handed.tool.as_deref() == Some(tool)).count()
     }
 
     /// The methods of the messages that were handed over on one connection.

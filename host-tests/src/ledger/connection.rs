@@ -35,12 +35,7 @@ struct Inbox {
 
 impl Line {
     pub(super) fn new(number: u32, max_message: u64) -> Line {
-        Line {
-            number,
-            max_message,
-            inbox: Mutex::default(),
-            arrived: Notify::new(),
-        }
+        Line { number, max_message, inbox: Mutex::default(), arrived: Notify::new() }
     }
 
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
@@ -133,11 +128,7 @@ pub(super) struct LedgerConnection {
 impl LedgerConnection {
     pub(super) fn new(server: Arc<Shared>, line: Arc<Line>) -> LedgerConnection {
         let initialised = server.state().manners.initialised;
-        LedgerConnection {
-            server,
-            line,
-            audit: Mutex::new(Audit::new(initialised)),
-        }
+        LedgerConnection { server, line, audit: Mutex::new(Audit::new(initialised)) }
     }
 
     fn audit(&self) -> MutexGuard<'_, Audit> {
@@ -165,13 +156,7 @@ impl Connection for LedgerConnection {
 
         let (decide, decided) = oneshot::channel();
         let steps = play::steps(&self.server, &request);
-        let play = play::play(
-            self.server.clone(),
-            self.line.clone(),
-            request,
-            steps,
-            decide,
-        );
+        let play = play::play(self.server.clone(), self.line.clone(), request, steps, decide);
         let mut play = Box::pin(play);
         // What can happen at once happens now; the rest on the clock.
         if play.as_mut().now_or_never().is_none() {
@@ -213,8 +198,7 @@ impl Connection for LedgerConnection {
 
 impl Drop for LedgerConnection {
     fn drop(&mut self) {
-        self.line
-            .finish(Err(Failure::closed("the client let the connection go")));
+        self.line.finish(Err(Failure::closed("the client let the connection go")));
         self.note(What::Dropped);
     }
 }

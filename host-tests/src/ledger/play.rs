@@ -53,9 +53,7 @@ impl Request {
     pub(super) fn read(outgoing: &Outgoing) -> Request {
         // A message that is not what it should be is the audit's concern.
         let members: Members = serde_json::from_slice(&outgoing.message).unwrap_or_default();
-        let params = members
-            .params
-            .and_then(|params| serde_json::from_str(params.get()).ok());
+        let params = members.params.and_then(|params| serde_json::from_str(params.get()).ok());
         Request {
             method: outgoing.method.clone(),
             id: members.id.map_or("null".into(), |id| id.get().to_owned()),
@@ -79,9 +77,7 @@ impl Request {
 
     /// The tool that it calls.
     pub(super) fn tool(&self) -> Option<&str> {
-        (self.method == "tools/call")
-            .then_some(self.params.name.as_deref())
-            .flatten()
+        (self.method == "tools/call").then_some(self.params.name.as_deref()).flatten()
     }
 }
 
@@ -102,11 +98,7 @@ pub(super) async fn play(
     steps: Vec<Step>,
     decide: oneshot::Sender<Result<Delivery, SendError>>,
 ) {
-    let player = Player {
-        server,
-        line,
-        request,
-    };
+    let player = Player { server, line, request };
     let mut decide = Some(decide);
     let mut decided = move |result: Option<_>| {
         if let (Some(decide), Some(result)) = (decide.take(), result) {
@@ -163,21 +155,14 @@ impl Player {
                 let result = self.filled(result.into_bytes());
                 self.message(protocol::success(id, &result));
             }
-            Step::Error {
-                code,
-                message,
-                data,
-            } => self.message(protocol::error(id, code, &message, data.as_deref())),
+            Step::Error { code, message, data } => {
+                self.message(protocol::error(id, code, &message, data.as_deref()))
+            }
             Step::Say(bytes) => self.message(self.filled(bytes)),
             Step::SayOn(channel, bytes) => self.message_on(channel, self.filled(bytes)),
             Step::TooLarge { head, tail, size } => {
                 let channel = self.usual_channel();
-                let oversized = Oversized {
-                    head: self.filled(head),
-                    tail: self.filled(tail),
-                    size,
-                    channel,
-                };
+                let oversized = Oversized { head: self.filled(head), tail: self.filled(tail), size, channel };
                 self.deliver(Incoming::TooLarge(oversized));
             }
             Step::AnswerLost(failure) => {
@@ -201,11 +186,7 @@ impl Player {
             Step::Lose(failure) => self.server.lose(&self.line, failure),
             Step::End => self.server.end(&self.line),
             // Those that `play` takes.
-            Step::SendOk(_)
-            | Step::FailSend(_)
-            | Step::HangSend
-            | Step::Sleep(_)
-            | Step::Execute => {}
+            Step::SendOk(_) | Step::FailSend(_) | Step::HangSend | Step::Sleep(_) | Step::Execute => {}
         }
     }
 

@@ -44,9 +44,7 @@ fn initialize(server: &Shared, request: &Request) -> String {
     let state = server.state();
     let revisions = &state.manners.revisions;
     let asked = request.params.protocol_version.as_ref();
-    let agreed = asked
-        .filter(|asked| revisions.contains(asked))
-        .or(revisions.last());
+    let agreed = asked.filter(|asked| revisions.contains(asked)).or(revisions.last());
     json!({
         "protocolVersion": agreed,
         "capabilities": {"tools": {"listChanged": true}},
@@ -100,10 +98,7 @@ pub(super) fn request(id: &str, method: &str) -> Vec<u8> {
 
 /// The `number`th line of the server's log.
 pub(super) fn log(number: u32) -> Vec<u8> {
-    notification(
-        "notifications/message",
-        &json!({"level": "info", "data": number}),
-    )
+    notification("notifications/message", &json!({"level": "info", "data": number}))
 }
 
 /// Progress of the call whose token is the JSON text `token`.
@@ -115,9 +110,7 @@ pub(super) fn progress(token: &str, progress: u32) -> Vec<u8> {
 }
 
 fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
-    json!({"jsonrpc": "2.0", "method": method, "params": params})
-        .to_string()
-        .into_bytes()
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string().into_bytes()
 }
 
 /// `text` as a JSON text.

@@ -17,10 +17,7 @@ pub struct Rule {
 impl Rule {
     /// A rule.
     pub fn new(when: When, steps: impl Into<Vec<Step>>) -> Rule {
-        Rule {
-            when,
-            steps: steps.into(),
-        }
+        Rule { when, steps: steps.into() }
     }
 }
 
@@ -38,28 +35,18 @@ pub struct When {
 impl When {
     /// Every message with this method.
     pub fn method(method: &str) -> When {
-        When {
-            method: method.to_owned(),
-            tool: None,
-            nth: None,
-        }
+        When { method: method.to_owned(), tool: None, nth: None }
     }
 
     /// Every call of this tool.
     pub fn tool(tool: &str) -> When {
-        When {
-            tool: Some(tool.to_owned()),
-            ..When::method("tools/call")
-        }
+        When { tool: Some(tool.to_owned()), ..When::method("tools/call") }
     }
 
     /// Of those, the nth only, from 1.
     #[must_use]
     pub fn nth(self, nth: u32) -> When {
-        When {
-            nth: Some(nth),
-            ..self
-        }
+        When { nth: Some(nth), ..self }
     }
 
     /// Whether it fits but for its number.
@@ -141,11 +128,7 @@ impl Step {
 
     /// [`Step::Error`], without data.
     pub fn error(code: i64, message: impl Into<String>) -> Step {
-        Step::Error {
-            code,
-            message: message.into(),
-            data: None,
-        }
+        Step::Error { code, message: message.into(), data: None }
     }
 
     /// [`Step::Sleep`], in milliseconds.
@@ -188,10 +171,7 @@ pub fn closed() -> Failure {
 
 /// The connection was reset.
 pub fn reset() -> Failure {
-    Failure::new(
-        FailureKind::ConnectionReset,
-        "the peer reset the connection",
-    )
+    Failure::new(FailureKind::ConnectionReset, "the peer reset the connection")
 }
 
 /// A rule, and how often it has been met.
@@ -207,11 +187,7 @@ impl<R> Armed<R> {
 }
 
 /// The steps of the first rule that fits a message. Counts the message in all rules.
-pub(super) fn choose(
-    rules: &mut [Armed<Rule>],
-    method: &str,
-    tool: Option<&str>,
-) -> Option<Vec<Step>> {
+pub(super) fn choose(rules: &mut [Armed<Rule>], method: &str, tool: Option<&str>) -> Option<Vec<Step>> {
     let mut chosen = None;
     for Armed { rule, met } in rules {
         if rule.when.resembles(method, tool) {

@@ -33,10 +33,7 @@ impl Tool {
 
     fn taking(self, properties: &Value) -> Tool {
         let input_schema = json!({"type": "object", "properties": properties}).to_string();
-        Tool {
-            input_schema,
-            ..self
-        }
+        Tool { input_schema, ..self }
     }
 
     /// Its entry in the list.
@@ -48,9 +45,7 @@ impl Tool {
             Some(annotations) => format!(r#","annotations":{annotations}"#),
             None => String::new(),
         };
-        format!(
-            r#"{{"name":{name},"description":{description},"inputSchema":{input_schema}{annotations}}}"#
-        )
+        format!(r#"{{"name":{name},"description":{description},"inputSchema":{input_schema}{annotations}}}"#)
     }
 }
 
@@ -58,8 +53,7 @@ impl Tool {
 pub fn tools() -> Vec<Tool> {
     vec![
         Tool::new("pay", "Charges an amount").taking(&json!({"amount": {"type": "number"}})),
-        Tool::new("slow", "Takes a while, then does something")
-            .taking(&json!({"ms": {"type": "integer"}})),
+        Tool::new("slow", "Takes a while, then does something").taking(&json!({"ms": {"type": "integer"}})),
         Tool::new("fail", "Does something, then reports an error"),
         Tool::new("balance", "Tells how many charges were made"),
         Tool::new("echo", "Gives its arguments back"),
@@ -78,8 +72,7 @@ struct Arguments {
 
 impl Arguments {
     fn read(json: Option<&str>) -> Arguments {
-        json.and_then(|json| serde_json::from_str(json).ok())
-            .unwrap_or_default()
+        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
     }
 }
 

@@ -46,10 +46,7 @@ pub(crate) struct Watchdog {
 impl Watchdog {
     /// Bounds every run in `store` by `longest`.
     pub(crate) fn over<T>(store: &mut Store<T>, longest: Duration) -> Watchdog {
-        let watchdog = Watchdog {
-            zero: Instant::now(),
-            run: Arc::default(),
-        };
+        let watchdog = Watchdog { zero: Instant::now(), run: Arc::default() };
         let watched = watchdog.clone();
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {

@@ -36,9 +36,7 @@ pub struct Stdio {
 impl Stdio {
     /// Starts `command`: a program, found by `PATH`, and its arguments.
     pub fn new(command: impl IntoIterator<Item = impl Into<OsString>>) -> Stdio {
-        Stdio {
-            command: command.into_iter().map(Into::into).collect(),
-        }
+        Stdio { command: command.into_iter().map(Into::into).collect() }
     }
 
     fn open(&self, max_message: u64) -> Result<StdioConnection, Failure> {

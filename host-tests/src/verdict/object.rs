@@ -86,14 +86,9 @@ mod tests {
 
     #[test]
     fn json_passes_through_verbatim() {
-        for text in [
-            "1915883588174806058",
-            "1e400",
-            "-0.0",
-            r#"{"b":1,"a":2,"b":3}"#,
-            r#""\ud83d\/""#,
-            "[ 1,2 ]",
-        ] {
+        for text in
+            ["1915883588174806058", "1e400", "-0.0", r#"{"b":1,"a":2,"b":3}"#, r#""\ud83d\/""#, "[ 1,2 ]"]
+        {
             let object = Object::new().json("x", text).to_string();
             assert_eq!(object, format!(r#"{{"x":{text}}}"#));
         }

@@ -44,9 +44,7 @@ pub fn refusal(refusal: &Refusal) -> Object {
 
 /// A JSON-RPC error.
 pub fn rpc_error(error: &RpcError) -> Object {
-    let object = Object::new()
-        .value("code", &error.code)
-        .text("message", &error.message);
+    let object = Object::new().value("code", &error.code).text("message", &error.message);
     match &error.data {
         Some(data) => object.json("data", data),
         None => object,

@@ -43,11 +43,7 @@ impl Call {
         let waiting = Waiting::new(&session, format!("calling {}", self.tool));
         let verdict = call(&session, self.call()).await?;
         drop(waiting);
-        let line = if self.json {
-            verdict::call(&verdict).to_string()
-        } else {
-            text::verdict(&verdict)
-        };
+        let line = if self.json { verdict::call(&verdict).to_string() } else { text::verdict(&verdict) };
         // What is known is told before anything else can go wrong.
         let printed = print(&line);
         session.close().await?;
@@ -67,10 +63,7 @@ impl Call {
 }
 
 /// Calls, and cancels the call when the user asks to stop. The verdict comes all the same.
-async fn call(
-    session: &Session,
-    call: ToolCall,
-) -> Result<Result<Outcome, NotExecuted>, ClientError> {
+async fn call(session: &Session, call: ToolCall) -> Result<Result<Outcome, NotExecuted>, ClientError> {
     let mut calling = std::pin::pin!(session.call_tool(call));
     loop {
         tokio::select! {

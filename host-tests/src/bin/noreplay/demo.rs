@@ -57,20 +57,12 @@ impl Demo {
         } else {
             print(&story::tell(&scenes, &facts))?;
         }
-        Ok(if facts.hold() {
-            Exit::Ok
-        } else {
-            Exit::Failure
-        })
+        Ok(if facts.hold() { Exit::Ok } else { Exit::Failure })
     }
 }
 
 impl Scene {
-    async fn play(
-        session: &Session,
-        server: &LedgerServer,
-        call: ToolCall,
-    ) -> Result<Scene, Failure> {
+    async fn play(session: &Session, server: &LedgerServer, call: ToolCall) -> Result<Scene, Failure> {
         let before = server.wire().entries().len();
         let verdict = session.call_tool(call.clone()).await?;
         Ok(Scene {

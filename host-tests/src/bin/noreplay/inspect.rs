@@ -41,11 +41,7 @@ impl Inspect {
             gzip_bytes: gzip(&bytes).map_err(Failure::Output)?.len(),
             sha256: sha256(&bytes),
         };
-        print(&if self.json {
-            facts.json()
-        } else {
-            facts.text()
-        })?;
+        print(&if self.json { facts.json() } else { facts.text() })?;
         Ok(Exit::Ok)
     }
 }

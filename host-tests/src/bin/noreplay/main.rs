@@ -102,10 +102,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Exit, Failure> {
     // One thread: what is started first happens first.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::Start)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Start)?;
     let result = runtime.block_on(async {
         match command {
             Command::Demo(demo) => demo.run().await,
@@ -127,12 +125,9 @@ fn complain(failure: &Failure) {
     {
         return;
     }
-    let causes = std::iter::successors(failure.source(), |&error: &&(dyn Error + 'static)| {
-        error.source()
-    });
-    let words: Vec<String> = std::iter::once(failure.to_string())
-        .chain(causes.map(ToString::to_string))
-        .collect();
+    let causes = std::iter::successors(failure.source(), |&error: &&(dyn Error + 'static)| error.source());
+    let words: Vec<String> =
+        std::iter::once(failure.to_string()).chain(causes.map(ToString::to_string)).collect();
     // There is nowhere left to report that this failed.
     let _ = writeln!(io::stderr(), "noreplay: {}", words.join(": "));
 }

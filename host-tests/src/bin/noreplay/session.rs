@@ -46,12 +46,7 @@ impl Session {
         let session = self.target.session().await?;
         let tags = Tags::default();
         let events = tokio::spawn(events::print_all(session.clone(), tags.clone()));
-        let mut driver = Driver {
-            session,
-            tags,
-            running: JoinSet::new(),
-            exit: Exit::Ok,
-        };
+        let mut driver = Driver { session, tags, running: JoinSet::new(), exit: Exit::Ok };
         let driven = driver.read().await;
         // What was started is finished, also where nothing more could be read.
         let finished = driver.finish().await;
@@ -129,45 +124,34 @@ impl Driver {
     fn call(&mut self, tag: String, call: ToolCall) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
         let answer = self.session.call_tool(call);
-        self.answer(tag, answer, |verdict| {
-            (verdict::call(&verdict), Answer::Call(verdict))
-        });
+        self.answer(tag, answer, |verdict| (verdict::call(&verdict), Answer::Call(verdict)));
         Ok(())
     }
 
     fn reconnect(&mut self, tag: String) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
         let answer = self.session.reconnect();
-        self.answer(tag, answer, |result| {
-            (verdict::reconnected(&result), Answer::Other)
-        });
+        self.answer(tag, answer, |result| (verdict::reconnected(&result), Answer::Other));
         Ok(())
     }
 
     fn tools(&mut self, tag: String) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
         let answer = self.session.list_tools();
-        self.answer(tag, answer, |result| {
-            (verdict::tools(&result), Answer::Other)
-        });
+        self.answer(tag, answer, |result| (verdict::tools(&result), Answer::Other));
         Ok(())
     }
 
     fn close(&mut self, tag: String) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
         let answer = self.session.close();
-        self.answer(tag, answer, |()| {
-            (Object::new().text("verdict", "closed"), Answer::Other)
-        });
+        self.answer(tag, answer, |()| (Object::new().text("verdict", "closed"), Answer::Other));
         Ok(())
     }
 
     /// Learns what became of the call `of`, once it has a verdict at all.
     fn reconcile(&mut self, tag: String, of: &str, timeout: Duration) -> Result<(), Wrong> {
-        let call = self
-            .tags
-            .answer(of)
-            .ok_or_else(|| Wrong::no_call(&tag, of))?;
+        let call = self.tags.answer(of).ok_or_else(|| Wrong::no_call(&tag, of))?;
         self.tags.take(&tag)?;
         let answer = learn(self.session.clone(), self.tags.clone(), call, timeout);
         self.answer(tag, answer, |known| {
@@ -186,9 +170,7 @@ impl Driver {
             return Ok(Err(Wrong::no_call(&tag, &tag)));
         }
         let pending = self.session.pending().await?;
-        let call = pending
-            .into_iter()
-            .find(|pending| pending.key.as_deref() == Some(&tag));
+        let call = pending.into_iter().find(|pending| pending.key.as_deref() == Some(&tag));
         // A call that has its verdict is left alone.
         if let Some(call) = call {
             self.session.cancel(call.call).await?;

@@ -19,11 +19,7 @@ pub(crate) fn harmless(text: &str) -> String {
         .flat_map(|char| {
             let steers = char.is_control() && char != '\n' && char != '\t';
             let shown = if steers { None } else { Some(char) };
-            let hidden = if steers {
-                Some(char.escape_default())
-            } else {
-                None
-            };
+            let hidden = if steers { Some(char.escape_default()) } else { None };
             shown.into_iter().chain(hidden.into_iter().flatten())
         })
         .collect()
@@ -35,9 +31,6 @@ mod tests {
 
     #[test]
     fn a_server_cannot_steer_the_terminal() {
-        assert_eq!(
-            harmless("a\tb\nc\u{1b}[2J\u{e4}"),
-            "a\tb\nc\\u{1b}[2J\u{e4}"
-        );
+        assert_eq!(harmless("a\tb\nc\u{1b}[2J\u{e4}"), "a\tb\nc\\u{1b}[2J\u{e4}");
     }
 }

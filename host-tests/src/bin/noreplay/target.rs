@@ -5,9 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use host_tests::runtime::RuntimeOptions;
 use host_tests::transport::stdio::Stdio;
-use host_tests::{
-    COMPONENT, Client, ClientError, Grant, Options, Ownership, Resend, Runtime, Session,
-};
+use host_tests::{COMPONENT, Client, ClientError, Grant, Options, Ownership, Resend, Runtime, Session};
 
 use crate::Failure;
 
@@ -80,9 +78,7 @@ impl Target {
         let mut options = RuntimeOptions::default();
         if let Some(bytes) = self.policies.max_message {
             // A message may be there as it came, as text and as a result.
-            let room = usize::try_from(bytes)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(8);
+            let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(8);
             options.memory = options.memory.max(room);
         }
         let runtime = Runtime::from_bytes(COMPONENT, options)?;
@@ -127,21 +123,14 @@ fn grant(text: &str) -> Result<Grant, String> {
         return Err("the tool has no name".into());
     }
     let attempts = attempts.parse().map_err(|_| "N is no number")?;
-    Ok(Grant {
-        tool: tool.to_owned(),
-        attempts,
-    })
+    Ok(Grant { tool: tool.to_owned(), attempts })
 }
 
 /// A JSON object, as it is.
 pub(crate) fn json_object(text: &str) -> Result<String, String> {
     let json: Box<serde_json::value::RawValue> =
         serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
-    if json.get().starts_with('{') {
-        Ok(json.get().to_owned())
-    } else {
-        Err("it is no JSON object".into())
-    }
+    if json.get().starts_with('{') { Ok(json.get().to_owned()) } else { Err("it is no JSON object".into()) }
 }
 
 /// A time such as `30s` or `500ms`, in whole milliseconds.

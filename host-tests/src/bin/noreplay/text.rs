@@ -1,8 +1,8 @@
 //! Verdicts, for a person to read.
 
 use host_tests::{
-    Cause, Failure, HandshakeFailure, NotExecuted, Outcome, ReadError, Refusal, RpcError,
-    ToolResult, UnknownOutcome, verdict,
+    Cause, Failure, HandshakeFailure, NotExecuted, Outcome, ReadError, Refusal, RpcError, ToolResult,
+    UnknownOutcome, verdict,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -68,8 +68,7 @@ fn block_text(block: &str) -> String {
 
 fn unknown_outcome(unknown: &UnknownOutcome) -> String {
     let headline = styled(DOUBT, "unknown outcome");
-    let member =
-        |name: &str, value: &str| format!("  {} {value}", styled(FAINT, &format!("{name:<8}")));
+    let member = |name: &str, value: &str| format!("  {} {value}", styled(FAINT, &format!("{name:<8}")));
     [
         format!("{headline}: {}", harmless(&unknown.message)),
         member("cause", &cause(&unknown.cause)),
@@ -86,10 +85,7 @@ pub(crate) fn cause(cause: &Cause) -> String {
         Cause::Refused(refused) => refusal(refused),
         Cause::AnsweredWithError(error) => rpc_error(error),
         Cause::Undecodable(undecodable) => {
-            format!(
-                "an answer that cannot be read: {}",
-                harmless(&undecodable.reason)
-            )
+            format!("an answer that cannot be read: {}", harmless(&undecodable.reason))
         }
         Cause::InputRequired(_) => "the server asks for input".into(),
         Cause::TimedOut => "its time ran out".into(),
@@ -122,10 +118,7 @@ pub(crate) fn read_error(error: &ReadError) -> String {
         ReadError::Refused(refused) => refusal(refused),
         ReadError::AnsweredWithError(error) => rpc_error(error),
         ReadError::Undecodable(undecodable) => {
-            format!(
-                "an answer that cannot be read: {}",
-                harmless(&undecodable.reason)
-            )
+            format!("an answer that cannot be read: {}", harmless(&undecodable.reason))
         }
         ReadError::Endless(how) => format!("the list does not end: {}", harmless(how)),
         ReadError::TimedOut => "time ran out".into(),

@@ -35,11 +35,7 @@ impl Tools {
         let printed = print(&line);
         session.close().await?;
         printed?;
-        Ok(if listed.is_ok() {
-            Exit::Ok
-        } else {
-            Exit::Failure
-        })
+        Ok(if listed.is_ok() { Exit::Ok } else { Exit::Failure })
     }
 }
 
@@ -71,9 +67,7 @@ fn list(tools: &[Tool]) -> String {
         let description = harmless(description.lines().next().unwrap_or_default());
         let name = styled(STRONG, &format!("{name:<width$}"));
         let claims = styled(FAINT, &claims(tool));
-        format!("{name}  {description}{claims}")
-            .trim_end()
-            .to_owned()
+        format!("{name}  {description}{claims}").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -87,10 +81,8 @@ fn claims(tool: &Tool) -> String {
         (claimed.destructive_hint, "destructive"),
         (claimed.idempotent_hint, "idempotent"),
     ];
-    let claims: Vec<&str> = claims
-        .into_iter()
-        .filter_map(|(claim, word)| (claim == Some(true)).then_some(word))
-        .collect();
+    let claims: Vec<&str> =
+        claims.into_iter().filter_map(|(claim, word)| (claim == Some(true)).then_some(word)).collect();
     match claims[..] {
         [] => String::new(),
         _ => format!("  (claims to be {})", claims.join(", ")),

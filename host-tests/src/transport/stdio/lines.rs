@@ -117,10 +117,7 @@ impl Lines {
         self.buffer = Vec::new();
         (self.start, self.searched) = (0, 0);
         let enough = (self.longest as u64).saturating_mul(2);
-        (skipped.size > enough)
-            .then(|| skipped.report())
-            .flatten()
-            .map(Line::TooLong)
+        (skipped.size > enough).then(|| skipped.report()).flatten().map(Line::TooLong)
     }
 
     /// Takes the line up to `end` out; the next one starts at `next`.
@@ -159,8 +156,7 @@ impl Skipped {
         let room = HEAD - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.size += bytes.len() as u64;
-        self.tail
-            .extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL + 1)..]);
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL + 1)..]);
         // One more is kept for a CR, which may belong to the line's end.
         let excess = self.tail.len().saturating_sub(TAIL + 1);
         self.tail.drain(..excess);
@@ -168,10 +164,8 @@ impl Skipped {
 
     /// Its report, unless it was reported.
     fn report(&mut self) -> Option<TooLong> {
-        (!std::mem::replace(&mut self.reported, true)).then(|| TooLong {
-            head: self.head.clone(),
-            ..TooLong::default()
-        })
+        (!std::mem::replace(&mut self.reported, true))
+            .then(|| TooLong { head: self.head.clone(), ..TooLong::default() })
     }
 
     /// Its report now that it has ended, unless it was reported.
@@ -180,9 +174,7 @@ impl Skipped {
         let tail = without_cr(&self.tail);
         let size = self.size - (self.tail.len() - tail.len()) as u64;
         report.size = Some(size);
-        report
-            .head
-            .truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        report.head.truncate(usize::try_from(size).unwrap_or(usize::MAX));
         report.tail = tail[tail.len().saturating_sub(TAIL)..].to_vec();
         Some(report)
     }
@@ -216,13 +208,8 @@ mod tests {
     #[test]
     fn every_cut_gives_the_same_lines() {
         let input = b"one\ntwo\r\n\n  \r\nth\rree\n\xff\xfe\nlast";
-        let expected = [
-            whole("one"),
-            whole("two"),
-            whole("th\rree"),
-            Line::Whole(vec![0xff, 0xfe]),
-            whole("last"),
-        ];
+        let expected =
+            [whole("one"), whole("two"), whole("th\rree"), Line::Whole(vec![0xff, 0xfe]), whole("last")];
         for piece in 1..=input.len() {
             assert_eq!(cut(input, piece, 100), expected, "pieces of {piece}");
         }
@@ -231,22 +218,11 @@ mod tests {
     #[test]
     fn the_longest_line_is_whole_with_either_end_and_one_byte_more_is_not() {
         let input = b"12345\n12345\r\n123456\r\nnext\n123456";
-        let too_long = || {
-            Line::TooLong(TooLong {
-                head: b"123456".into(),
-                tail: b"123456".into(),
-                size: Some(6),
-            })
-        };
+        let too_long =
+            || Line::TooLong(TooLong { head: b"123456".into(), tail: b"123456".into(), size: Some(6) });
         for piece in 1..=input.len() {
             let found = cut(input, piece, 5);
-            let expected = [
-                whole("12345"),
-                whole("12345"),
-                too_long(),
-                whole("next"),
-                too_long(),
-            ];
+            let expected = [whole("12345"), whole("12345"), too_long(), whole("next"), too_long()];
             assert_eq!(found, expected, "pieces of {piece}");
         }
     }
@@ -256,11 +232,8 @@ mod tests {
         let mut line = vec![b'x'; 9_000];
         line.splice(..2, *b"ab");
         line.splice(8_998.., *b"yz");
-        let expected = TooLong {
-            head: line[..HEAD].to_vec(),
-            tail: line[9_000 - TAIL..].to_vec(),
-            size: Some(9_000),
-        };
+        let expected =
+            TooLong { head: line[..HEAD].to_vec(), tail: line[9_000 - TAIL..].to_vec(), size: Some(9_000) };
         line.extend(b"\nnext\n");
         for piece in [1, 7, 255, 256, 257, 4_096, 8_999, 9_000, 9_001, 10_000] {
             let expected = [Line::TooLong(expected.clone()), whole("next")];
@@ -277,10 +250,7 @@ mod tests {
             found.extend(std::iter::from_fn(|| lines.next()));
             assert!(lines.buffer.capacity() < 10_000 + 4 * CHUNK);
         }
-        let unfinished = TooLong {
-            head: vec![b'x'; HEAD],
-            ..TooLong::default()
-        };
+        let unfinished = TooLong { head: vec![b'x'; HEAD], ..TooLong::default() };
         assert_eq!(found, [Line::TooLong(unfinished)]);
         lines.room().extend_from_slice(b"x\nnext\n");
         assert_eq!(lines.next(), Some(whole("next")));

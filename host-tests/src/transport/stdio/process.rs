@@ -9,9 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio as Pipe};
 use std::time::Duration;
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::watch;
@@ -49,14 +47,8 @@ pub(super) fn spawn(command: &[OsString]) -> io::Result<(Process, ChildStdin, Ch
     let (tell_exit, exit) = watch::channel(None);
     let (order, orders) = watch::channel(Order::Live);
     let (tell_end, ended) = watch::channel(false);
-    let keeper = Keeper {
-        group: Group { leader: group },
-        child,
-        exits,
-        exit: tell_exit,
-        orders,
-        _ended: tell_end,
-    };
+    let keeper =
+        Keeper { group: Group { leader: group }, child, exits, exit: tell_exit, orders, _ended: tell_end };
     tokio::spawn(keeper.keep());
     let process = Process { exit, order, ended };
     Ok((process, stdin, stdout))
@@ -171,14 +163,7 @@ impl Keeper {
             }
             Some(_) => {}
         }
-        let Keeper {
-            group,
-            mut child,
-            exits: _exits,
-            exit,
-            _ended,
-            ..
-        } = self;
+        let Keeper { group, mut child, exits: _exits, exit, _ended, .. } = self;
         drop(group);
         if let Ok(status) = child.wait().await {
             exit.send_if_modified(|exit| {

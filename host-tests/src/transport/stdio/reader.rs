@@ -67,13 +67,7 @@ impl Reader {
         exit: watch::Receiver<Option<ExitStatus>>,
         max_message: u64,
     ) -> Reader {
-        Reader {
-            stdout,
-            exit,
-            lines: Lines::new(max_message),
-            drain: None,
-            end: None,
-        }
+        Reader { stdout, exit, lines: Lines::new(max_message), drain: None, end: None }
     }
 
     /// What comes next. Dropping the future loses nothing.
@@ -167,12 +161,9 @@ fn incoming(line: Line) -> Incoming {
     let channel = None;
     match line {
         Line::Whole(message) => Incoming::Message(Arrival { message, channel }),
-        Line::TooLong(TooLong { head, tail, size }) => Incoming::TooLarge(Oversized {
-            head,
-            tail,
-            size,
-            channel,
-        }),
+        Line::TooLong(TooLong { head, tail, size }) => {
+            Incoming::TooLarge(Oversized { head, tail, size, channel })
+        }
     }
 }
 

@@ -42,30 +42,21 @@ struct Line {
 impl Writer {
     /// Starts the task that writes to `stdin` until the process exits.
     pub(super) fn start(stdin: ChildStdin, exit: watch::Receiver<Option<ExitStatus>>) -> Writer {
-        let queue = Arc::new(Queue {
-            lines: Mutex::default(),
-            added: Notify::new(),
-            over: watch::Sender::new(None),
-        });
+        let queue =
+            Arc::new(Queue { lines: Mutex::default(), added: Notify::new(), over: watch::Sender::new(None) });
         tokio::spawn(write(stdin, queue.clone(), exit));
         Writer { queue }
     }
 
     /// Writes `message` as a line, behind all lines of earlier calls.
-    pub(super) fn send(
-        &self,
-        mut message: Vec<u8>,
-    ) -> BoxFuture<'static, Result<Delivery, SendError>> {
+    pub(super) fn send(&self, mut message: Vec<u8>) -> BoxFuture<'static, Result<Delivery, SendError>> {
         if message.contains(&b'\n') {
             let failure = Failure::new(FailureKind::Malformed, "a line break in a message");
             return Box::pin(async { Err(SendError::NotSent(failure)) });
         }
         message.push(b'\n');
         let (done, result) = oneshot::channel();
-        let line = Line {
-            bytes: message,
-            done,
-        };
+        let line = Line { bytes: message, done };
         if let Err(failure) = self.queue.push(line) {
             return Box::pin(async { Err(SendError::NotSent(failure)) });
         }
@@ -138,15 +129,8 @@ impl Queue {
 }
 
 /// Writes each line as it comes, until the connection or the process is over or a write fails.
-async fn write(
-    mut stdin: ChildStdin,
-    queue: Arc<Queue>,
-    exit: watch::Receiver<Option<ExitStatus>>,
-) {
-    let mut stop = Stop {
-        over: queue.over.subscribe(),
-        exit,
-    };
+async fn write(mut stdin: ChildStdin, queue: Arc<Queue>, exit: watch::Receiver<Option<ExitStatus>>) {
+    let mut stop = Stop { over: queue.over.subscribe(), exit };
     let failure = loop {
         let line = tokio::select! {
             biased;
@@ -167,11 +151,7 @@ async fn write(
 }
 
 /// Writes `line`. Tells how many bytes of it were written, and why not all.
-async fn write_line(
-    stdin: &mut ChildStdin,
-    line: &[u8],
-    stop: &mut Stop,
-) -> (usize, Option<Failure>) {
+async fn write_line(stdin: &mut ChildStdin, line: &[u8], stop: &mut Stop) -> (usize, Option<Failure>) {
     let mut written = 0;
     while written < line.len() {
         // A write that is given up here has written nothing.
@@ -251,11 +231,7 @@ mod tests {
                 8 => SendError::Unknown(failure()),
                 _ => SendError::Truncated(failure()),
             };
-            assert_eq!(
-                undelivered(written, line, failure()),
-                expected,
-                "{written} bytes"
-            );
+            assert_eq!(undelivered(written, line, failure()), expected, "{written} bytes");
         }
     }
 }

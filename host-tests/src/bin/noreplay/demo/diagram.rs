@@ -73,9 +73,7 @@ impl<'a> Diagram<'a> {
         let label = format!(" {label} ");
         let width = label.chars().count();
         let crossings = self.lanes.iter().map(|lane| lane.column);
-        let mut edges: Vec<usize> = crossings
-            .filter(|column| (left..right).contains(column))
-            .collect();
+        let mut edges: Vec<usize> = crossings.filter(|column| (left..right).contains(column)).collect();
         edges.insert(0, left - 1);
         edges.push(right);
         let room = edges
@@ -138,18 +136,9 @@ mod tests {
     use super::*;
 
     const LANES: [Lane; 3] = [
-        Lane {
-            name: "one",
-            column: 2,
-        },
-        Lane {
-            name: "two",
-            column: 16,
-        },
-        Lane {
-            name: "three",
-            column: 30,
-        },
+        Lane { name: "one", column: 2 },
+        Lane { name: "two", column: 16 },
+        Lane { name: "three", column: 30 },
     ];
 
     fn plain(diagram: &Diagram<'_>) -> String {

@@ -16,10 +16,7 @@ impl Facts {
         let wire = server.wire();
         let reconnect = ["initialize", "notifications/initialized", "tools/call"];
         let claims = vec![
-            (
-                "the charge was made, once, though nobody was told",
-                pay.charges == 1,
-            ),
+            ("the charge was made, once, though nobody was told", pay.charges == 1),
             (
                 "its call came back as unknown-outcome, neither failed nor repeated",
                 matches!(pay.verdict, Ok(Outcome::UnknownOutcome(_))) && wire.calls("pay") == 1,
@@ -32,10 +29,7 @@ impl Facts {
                 "it was answered, and the ledger still holds one charge",
                 matches!(balance.verdict, Ok(Outcome::Ok(_))) && balance.charges == 1,
             ),
-            (
-                "the server saw nothing that a client must not do",
-                server.violations().is_empty(),
-            ),
+            ("the server saw nothing that a client must not do", server.violations().is_empty()),
         ];
         Facts { claims }
     }

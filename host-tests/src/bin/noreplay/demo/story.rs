@@ -14,26 +14,11 @@ use crate::style::{BAD, DOUBT, FAINT, GOOD, STRONG, styled};
 use crate::text;
 
 const LANES: [Lane; 5] = [
-    Lane {
-        name: "caller",
-        column: 4,
-    },
-    Lane {
-        name: "component",
-        column: 30,
-    },
-    Lane {
-        name: "transport",
-        column: 56,
-    },
-    Lane {
-        name: "server",
-        column: 74,
-    },
-    Lane {
-        name: "ledger",
-        column: 92,
-    },
+    Lane { name: "caller", column: 4 },
+    Lane { name: "component", column: 30 },
+    Lane { name: "transport", column: 56 },
+    Lane { name: "server", column: 74 },
+    Lane { name: "ledger", column: 92 },
 ];
 
 const CALLER: usize = 0;
@@ -62,17 +47,10 @@ pub(super) fn tell(scenes: &[Scene], facts: &Facts) -> String {
     ];
     for scene in scenes {
         let call = styled(STRONG, &words(scene));
-        parts.push(format!(
-            "{call}\n{}\n",
-            indented(&text::verdict(&scene.verdict))
-        ));
+        parts.push(format!("{call}\n{}\n", indented(&text::verdict(&scene.verdict))));
     }
     parts.extend(facts.claims().iter().map(|(claim, holds)| {
-        let mark = if *holds {
-            styled(GOOD, "✔")
-        } else {
-            styled(BAD, "✘ not so:")
-        };
+        let mark = if *holds { styled(GOOD, "✔") } else { styled(BAD, "✘ not so:") };
         format!("{mark} {claim}")
     }));
     parts.join("\n")
@@ -81,9 +59,7 @@ pub(super) fn tell(scenes: &[Scene], facts: &Facts) -> String {
 /// The call as the caller wrote it.
 fn words(scene: &Scene) -> String {
     let arguments = scene.call.arguments.as_deref().unwrap_or_default();
-    format!("{} {arguments}", scene.call.name)
-        .trim_end()
-        .to_owned()
+    format!("{} {arguments}", scene.call.name).trim_end().to_owned()
 }
 
 fn indented(text: &str) -> String {

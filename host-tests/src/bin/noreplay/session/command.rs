@@ -15,33 +15,14 @@ const NO_WAIT: Duration = Duration::ZERO;
 /// What a line asks for.
 #[derive(Debug, PartialEq)]
 pub(super) enum Command {
-    Call {
-        tag: String,
-        call: ToolCall,
-    },
-    Await {
-        tags: Vec<String>,
-    },
-    Sleep {
-        time: Duration,
-    },
-    Cancel {
-        tag: String,
-    },
-    Reconnect {
-        tag: String,
-    },
-    Reconcile {
-        tag: String,
-        of: String,
-        timeout: Duration,
-    },
-    Tools {
-        tag: String,
-    },
-    Close {
-        tag: String,
-    },
+    Call { tag: String, call: ToolCall },
+    Await { tags: Vec<String> },
+    Sleep { time: Duration },
+    Cancel { tag: String },
+    Reconnect { tag: String },
+    Reconcile { tag: String, of: String, timeout: Duration },
+    Tools { tag: String },
+    Close { tag: String },
 }
 
 /// A line that cannot be followed.
@@ -53,10 +34,7 @@ pub(super) struct Wrong {
 
 impl Wrong {
     pub(super) fn new(tag: Option<&str>, words: impl Into<String>) -> Wrong {
-        Wrong {
-            tag: tag.map(str::to_owned),
-            words: words.into(),
-        }
+        Wrong { tag: tag.map(str::to_owned), words: words.into() }
     }
 
     pub(super) fn no_call(tag: &str, of: &str) -> Wrong {
@@ -128,16 +106,9 @@ impl Members<'_> {
         let time = |ms: u32| Duration::from_millis(ms.into());
 
         let command = match name.as_str() {
-            "call" => Command::Call {
-                tag: tagged()?,
-                call: self.call(&tagged()?, &wrong, &missing)?,
-            },
-            "await" => Command::Await {
-                tags: self.tags.clone().ok_or_else(|| missing("tags"))?,
-            },
-            "sleep" => Command::Sleep {
-                time: self.ms.map(time).ok_or_else(|| missing("ms"))?,
-            },
+            "call" => Command::Call { tag: tagged()?, call: self.call(&tagged()?, &wrong, &missing)? },
+            "await" => Command::Await { tags: self.tags.clone().ok_or_else(|| missing("tags"))? },
+            "sleep" => Command::Sleep { time: self.ms.map(time).ok_or_else(|| missing("ms"))? },
             "cancel" => Command::Cancel { tag: tagged()? },
             "reconnect" => Command::Reconnect { tag: tagged()? },
             "reconcile" => Command::Reconcile {
@@ -184,9 +155,7 @@ mod tests {
 
     #[test]
     fn every_command_is_understood() {
-        let call = ToolCall::new("pay")
-            .key("a")
-            .arguments(r#"{"n":7960607143101464576}"#);
+        let call = ToolCall::new("pay").key("a").arguments(r#"{"n":7960607143101464576}"#);
         let call = call.meta("{}").timeout(Duration::from_millis(2000));
         let ms = Duration::from_millis;
         let (a, b) = (|| "a".to_owned(), || "b".to_owned());
@@ -195,23 +164,13 @@ mod tests {
                 r#"{"do":"call","tag":"a","tool":"pay","arguments":{"n":7960607143101464576},"meta":{},"timeout-ms":2000}"#,
                 Command::Call { tag: a(), call },
             ),
-            (
-                r#"{"do":"await","tags":["a"]}"#,
-                Command::Await { tags: vec![a()] },
-            ),
+            (r#"{"do":"await","tags":["a"]}"#, Command::Await { tags: vec![a()] }),
             (r#"{"do":"sleep","ms":50}"#, Command::Sleep { time: ms(50) }),
             (r#"{"do":"cancel","tag":"a"}"#, Command::Cancel { tag: a() }),
-            (
-                r#"{"do":"reconnect","tag":"a"}"#,
-                Command::Reconnect { tag: a() },
-            ),
+            (r#"{"do":"reconnect","tag":"a"}"#, Command::Reconnect { tag: a() }),
             (
                 r#"{"do":"reconcile","tag":"b","of":"a","timeout-ms":9}"#,
-                Command::Reconcile {
-                    tag: b(),
-                    of: a(),
-                    timeout: ms(9),
-                },
+                Command::Reconcile { tag: b(), of: a(), timeout: ms(9) },
             ),
             (r#"{"do":"tools","tag":"a"}"#, Command::Tools { tag: a() }),
             (r#"{"do":"close","tag":"a"}"#, Command::Close { tag: a() }),
@@ -226,32 +185,12 @@ mod tests {
             ("nonsense", None, "expected"),
             ("[]", None, "expected"),
             (r#"{"tag":"a"}"#, Some("a"), "missing field `do`"),
-            (
-                r#"{"do":"jump","tag":"a"}"#,
-                Some("a"),
-                "no command \"jump\"",
-            ),
-            (
-                r#"{"do":"call","tag":"a"}"#,
-                Some("a"),
-                "\"call\" needs \"tool\"",
-            ),
+            (r#"{"do":"jump","tag":"a"}"#, Some("a"), "no command \"jump\""),
+            (r#"{"do":"call","tag":"a"}"#, Some("a"), "\"call\" needs \"tool\""),
             (r#"{"do":"call","tool":"pay"}"#, None, "needs \"tag\""),
-            (
-                r#"{"do":"call","tag":"a","tool":"pay","arguments":null}"#,
-                Some("a"),
-                "no JSON object",
-            ),
-            (
-                r#"{"do":"call","tag":"a","tool":"pay","arguments":[1]}"#,
-                Some("a"),
-                "no JSON object",
-            ),
-            (
-                r#"{"do":"call","tag":"a","tool":"pay","retries":3}"#,
-                Some("a"),
-                "unknown field `retries`",
-            ),
+            (r#"{"do":"call","tag":"a","tool":"pay","arguments":null}"#, Some("a"), "no JSON object"),
+            (r#"{"do":"call","tag":"a","tool":"pay","arguments":[1]}"#, Some("a"), "no JSON object"),
+            (r#"{"do":"call","tag":"a","tool":"pay","retries":3}"#, Some("a"), "unknown field `retries`"),
             (r#"{"do":"sleep"}"#, None, "needs \"ms\""),
             (r#"{"do":"sleep","ms":-1}"#, None, "invalid value"),
         ] {

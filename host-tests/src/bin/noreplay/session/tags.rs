@@ -60,10 +60,7 @@ impl Tags {
 
     /// Waits for the answer under `tag`. None if the tag was never used; what it waits for is none if
     /// none will come.
-    pub(super) fn answer(
-        &self,
-        tag: &str,
-    ) -> Option<impl Future<Output = Option<Answer>> + Send + use<>> {
+    pub(super) fn answer(&self, tag: &str) -> Option<impl Future<Output = Option<Answer>> + Send + use<>> {
         let mut answer = self.state().answers.get(tag)?.answer.clone();
         Some(async move {
             let known = answer.wait_for(Option::is_some).await;
@@ -73,10 +70,7 @@ impl Tags {
 
     /// The answer under `tag` is known.
     pub(super) fn answered(&self, tag: &str, answer: Answer) {
-        if let Some(Tag {
-            tell: Some(tell), ..
-        }) = self.state().answers.get(tag)
-        {
+        if let Some(Tag { tell: Some(tell), .. }) = self.state().answers.get(tag) {
             tell.send_replace(Some(answer));
         }
     }
