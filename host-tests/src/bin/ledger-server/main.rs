@@ -34,14 +34,11 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let serving = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .and_then(|runtime| {
-            let served = runtime.block_on(serve(arguments));
-            runtime.shutdown_background();
-            served
-        });
+    let serving = tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let served = runtime.block_on(serve(arguments));
+        runtime.shutdown_background();
+        served
+    });
     match serving {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,15 +52,9 @@ fn main() -> ExitCode {
 async fn serve(arguments: Arguments) -> io::Result<()> {
     let rules = arguments.on.into_iter();
     let server = rules.fold(LedgerServer::new(), LedgerServer::rule);
-    let connection = server
-        .connect("", u64::MAX)
-        .await
-        .map_err(|failure| io::Error::other(failure.detail.join(": ")))?;
-    let mut book = Book {
-        server,
-        file: arguments.ledger,
-        written: 0,
-    };
+    let connection =
+        server.connect("", u64::MAX).await.map_err(|failure| io::Error::other(failure.detail.join(": ")))?;
+    let mut book = Book { server, file: arguments.ledger, written: 0 };
     let served = tokio::select! {
         served = read(connection.clone()) => served,
         served = write(connection, &mut book) => served,
@@ -89,13 +80,7 @@ async fn read(connection: Arc<dyn Connection>) -> io::Result<()> {
         }
         let message = line.trim_ascii_end().to_vec();
         let Message { method, id } = serde_json::from_slice(&message).unwrap_or_default();
-        let outgoing = Outgoing {
-            message,
-            method,
-            request: id,
-            protocol_version: None,
-            headers: Vec::new(),
-        };
+        let outgoing = Outgoing { message, method, request: id, protocol_version: None, headers: Vec::new() };
         // How a `send` ends is the client's concern, which is in another process.
         drop(connection.send(outgoing));
     }

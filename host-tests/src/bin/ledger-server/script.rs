@@ -18,9 +18,7 @@ What to do with the Nth call of TOOL, or with every call:
 
 /// `TOOL[:N]=STEP[,STEP..]`, as a rule.
 pub(crate) fn rule(text: &str) -> Result<Rule, String> {
-    let (when, steps) = text
-        .split_once('=')
-        .ok_or("it is not TOOL[:N]=STEP[,STEP..]")?;
+    let (when, steps) = text.split_once('=').ok_or("it is not TOOL[:N]=STEP[,STEP..]")?;
     let when = match when.rsplit_once(':') {
         Some((tool, nth)) => When::tool(tool).nth(number(nth)?),
         None => When::tool(when),
@@ -49,6 +47,5 @@ fn step(text: &str) -> Result<Step, String> {
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is no number that fits"))
+    text.parse().map_err(|_| format!("{text:?} is no number that fits"))
 }

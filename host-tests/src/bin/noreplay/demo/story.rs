@@ -39,12 +39,7 @@ pub(super) fn tell(scenes: &[Scene], facts: &Facts) -> String {
         draw(&mut diagram, scene);
     }
     let title = "A server charges, and the answer that says so is lost on its way back.";
-    let mut parts = vec![
-        styled(STRONG, title),
-        String::new(),
-        diagram.draw(),
-        String::new(),
-    ];
+    let mut parts = vec![styled(STRONG, title), String::new(), diagram.draw(), String::new()];
     for scene in scenes {
         let call = styled(STRONG, &words(scene));
         parts.push(format!("{call}\n{}\n", indented(&text::verdict(&scene.verdict))));
@@ -63,9 +58,7 @@ fn words(scene: &Scene) -> String {
 }
 
 fn indented(text: &str) -> String {
-    let options = Options::new(WIDTH)
-        .initial_indent("  ")
-        .subsequent_indent("  ");
+    let options = Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
     let lines = text.lines().flat_map(|line| textwrap::wrap(line, &options));
     lines.collect::<Vec<_>>().join("\n")
 }
