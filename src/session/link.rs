@@ -139,7 +139,10 @@ impl Session {
         }
         self.tries.reset();
         self.replace_connections(now);
-        self.connect(now);
+        // A read that repeats may have asked for it already.
+        if matches!(self.link, Link::Down) {
+            self.connect(now);
+        }
         ticket
     }
 
