@@ -1,4 +1,13 @@
 //! An MCP client that never replays a tool call whose outcome it does not know.
+//!
+//! Compiled for wasm this crate is the component `noreplay:mcp/mcp-client` (see `wit/`); compiled natively it
+//! is the same client without its shell, for tests.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`session`] | the sans-IO core: events and time in, actions and verdicts out |
+//! | [`protocol`] | JSON-RPC and MCP on the wire |
+//! | `component` | the async shell, wasm only |
 #![cfg_attr(not(target_family = "wasm"), forbid(unsafe_code))]
 
 pub mod protocol;

@@ -51,3 +51,8 @@ pub use runtime::Runtime;
 
 /// The component that this crate's build made.
 pub const COMPONENT: &[u8] = include_bytes!(env!("NOREPLAY_COMPONENT"));
+
+/// The README's code is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -199,10 +199,7 @@ pub fn event(event: &Event) -> Object {
         Event::Connected(connected) => name("connected").value("server", &server(connected)),
         Event::Disconnected(lost) => name("disconnected").value("failure", &failure(lost)),
         Event::LateAnswer(call) => name("late-answer").value("call", call),
-        Event::Unclaimed(unknown) => name("unclaimed")
-            .value("call", &unknown.call)
-            .text("verdict", "unknown-outcome")
-            .and(unknown_outcome(unknown)),
+        Event::Unclaimed(call) => name("unclaimed").value("call", call),
         Event::Progress(progress) => {
             name("progress").value("call", &progress.call).json("params", &progress.params)
         }

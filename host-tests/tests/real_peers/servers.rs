@@ -41,6 +41,11 @@ impl Server {
         self != Server::Npm
     }
 
+    /// Whether it writes an answer's `id` behind its `result`.
+    pub(crate) fn writes_the_id_last(self) -> bool {
+        self == Server::Npm
+    }
+
     /// A call that succeeds, and the text it gives.
     pub(crate) fn succeeds(self, number: u32) -> (Tool, String) {
         match self {
