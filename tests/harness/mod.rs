@@ -2,6 +2,7 @@
 //! session wants done is carried out at once or written down.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(unreachable_pub, reason = "a module of test binaries")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "so a test fails")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
