@@ -253,10 +253,12 @@ impl Session {
         let permit = (now < call.deadline && self.may_have_link(now))
             .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
             .flatten();
+        // How far any attempt came: an earlier one may have come further.
+        let stage = call.stage();
         if let Some(permit) = permit
             && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
         {
-            let (stage, request) = (handed_over.stage, handed_over.attempt.request);
+            let request = handed_over.attempt.request;
             match handed_over.retry(permit) {
                 Ok(ready) => {
                     call.doubt = Some(Doubt { stage, cause });
