@@ -309,6 +309,24 @@ fn doubt_is_never_forgotten() {
     }
 }
 
+/// P3: how far a call came is never taken back by an attempt that came less far.
+#[test]
+fn a_stage_never_goes_back() {
+    let mut bench = Bench::up(granted(2));
+    let (call, sent) = bench.pay();
+    bench.deliver(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{}}}}}"#,
+        sent.id()
+    ));
+    for _ in 0..2 {
+        bench.lose(FailureKind::ConnectionReset);
+        assert_eq!(bench.session.pending()[0].stage, Stage::Answering);
+        bench.handshake();
+    }
+    bench.lose(FailureKind::Closed);
+    bench.assert_unknown_after(3, call, Stage::Answering, Cause::Transport(failure(FailureKind::Closed)));
+}
+
 #[test]
 fn no_grant_outlives_the_callers_own_word() {
     for word in ["cancel", "close", "reconnect", "deadline"] {
