@@ -181,6 +181,7 @@ impl Driver {
             // Never before the mark that was asked for, whatever the host's timer does.
             let now = now().max(*at);
             self.alarm = None;
+            self.shared.alarm.set(None);
             self.shared.enter(|session| session.tick(now));
         }
         let closing = self.closing.iter().map(|(until, _)| *until).min();

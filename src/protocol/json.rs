@@ -161,30 +161,31 @@ pub fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// A member's name, borrowed where it has no escapes. Half a surrogate pair in it, which is JSON but no
+/// text, is replaced: it must not hide the members beside it.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Text;
+        struct Bytes;
 
-        impl<'de> Visitor<'de> for Text {
+        impl<'de> Visitor<'de> for Bytes {
             type Value = Cow<'de, str>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a member's name")
             }
 
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(name))
+            fn visit_borrowed_bytes<E>(self, name: &'de [u8]) -> Result<Self::Value, E> {
+                Ok(String::from_utf8_lossy(name))
             }
 
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(name.to_owned()))
+            fn visit_bytes<E>(self, name: &[u8]) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(String::from_utf8_lossy(name).into_owned()))
             }
         }
 
-        input.deserialize_str(Text).map(Self)
+        input.deserialize_bytes(Bytes).map(Self)
     }
 }
 

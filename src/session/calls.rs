@@ -122,8 +122,9 @@ impl Session {
             let reason = if cause == Cause::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
-        let reason = NotExecuted::NotSent(Failure::new(kind, detail));
-        self.end(call, |call| call.end(cause, reason));
+        let mut failure = Failure::new(kind, detail);
+        failure.detail.extend(self.tries.words());
+        self.end(call, |call| call.end(cause, NotExecuted::NotSent(failure)));
         true
     }
 
@@ -252,10 +253,12 @@ impl Session {
         let permit = (now < call.deadline && self.may_have_link(now))
             .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
             .flatten();
+        // How far any attempt came: an earlier one may have come further.
+        let stage = call.stage();
         if let Some(permit) = permit
             && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
         {
-            let (stage, request) = (handed_over.stage, handed_over.attempt.request);
+            let request = handed_over.attempt.request;
             match handed_over.retry(permit) {
                 Ok(ready) => {
                     call.doubt = Some(Doubt { stage, cause });
@@ -270,6 +273,11 @@ impl Session {
             }
         }
         self.end(call, |call| Ok(call.unknown(cause)));
+    }
+
+    /// Whether this request is the attempt of the call that is out, and not an earlier one.
+    pub(super) fn is_out(&self, call: CallId, request: RequestId) -> bool {
+        self.calls.get(&call).and_then(|call| call.request()) == Some(request)
     }
 
     /// The connection that a call was in flight on is replaced.
@@ -332,12 +340,10 @@ impl Session {
             self.nothing_to_reconcile(id, verdict.is_err());
             return;
         };
-        // An answer came, or none can come any more.
-        let answered = matches!(unknown.cause, Cause::AnsweredWithError(_) | Cause::InputRequired(_));
         let mut awaited = Vec::new();
         for request in requests {
             match self.requests.get_mut(&request) {
-                Some(out) if !answered && self.connections.contains(&out.generation) => {
+                Some(out) if self.connections.contains(&out.generation) => {
                     out.purpose = Purpose::Late(id);
                     awaited.push(request);
                 }

@@ -37,7 +37,9 @@ impl Event {
     fn size(&self) -> usize {
         match self {
             Self::Connected(server) => {
-                server.capabilities.len() + server.instructions.as_ref().map_or(0, String::len)
+                let Server { name, version, capabilities, instructions, revision: _ } = server;
+                let instructions = instructions.as_ref().map_or(0, String::len);
+                name.len() + version.len() + capabilities.len() + instructions
             }
             Self::Progress(_, params) => params.len(),
             Self::Notification { method, params } => method.len() + params.as_ref().map_or(0, String::len),
