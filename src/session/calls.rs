@@ -360,17 +360,16 @@ impl Session {
         self.nothing_to_reconcile(id, none_to_come);
     }
 
-    /// A call whose caller went away before its verdict is cancelled, and its verdict told by an event.
+    /// A call whose caller went away before it took the verdict is cancelled; an event tells if it may
+    /// have run.
     pub fn abandon(&mut self, id: CallId) {
-        if !self.cancel(id) {
-            return;
+        if self.cancel(id) {
+            // Nobody takes it.
+            self.actions.retain(
+                |action| !matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id),
+            );
         }
-        let is_verdict =
-            |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
-        let Some(at) = self.actions.iter().position(is_verdict) else {
-            return;
-        };
-        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(_))))) = self.actions.remove(at) {
+        if self.unsettled.attempts(id).is_some() {
             self.events.push(Event::Unclaimed(id));
         }
     }
