@@ -91,15 +91,9 @@ impl GuestSession for Session {
     }
 
     async fn next_event(&self) -> Option<Event> {
-        let event = poll_fn(|cx| {
-            if let Some(event) = self.0.enter(Core::poll_event) {
-                return Poll::Ready(Some(event));
-            }
-            if !self.0.look(Core::is_open) {
-                return Poll::Ready(None);
-            }
-            self.0.watch(cx);
-            Poll::Pending
+        let event = self.0.watch(|| match self.0.enter(Core::poll_event) {
+            None if self.0.look(Core::is_open) => None,
+            event => Some(event),
         });
         event.await.map(convert::event)
     }
@@ -110,14 +104,7 @@ impl GuestSession for Session {
 
     async fn close(&self) {
         self.0.enter(Core::close);
-        poll_fn(|cx| {
-            if self.0.is_at_rest() {
-                return Poll::Ready(());
-            }
-            self.0.watch(cx);
-            Poll::Pending
-        })
-        .await;
+        self.0.watch(|| self.0.is_at_rest().then_some(())).await;
     }
 }
 
