@@ -33,7 +33,7 @@ mod bindings {
 }
 
 /// The memory that each of the two components may have: little, so that a leak shows.
-const MEMORY: usize = 3 << 19;
+const MEMORY: usize = 2 << 20;
 
 /// No story takes this long, in virtual time.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -76,7 +76,6 @@ async fn composed<R>(server: &LedgerServer, story: impl AsyncFnOnce(&Accessor<Ho
     let instance = instances.instantiate_async(&mut store).await.expect("it starts");
     let story = store.run_concurrent(async |store| {
         let end = story(store, instance.noreplay_agent_errands()).await;
-        for e in server.wire().entries() { if let What::Handed(h) = &e.what { println!("{:?} {:?} {:?}", h.method, h.request, h.tool) } }
         server.until(|wire| times(wire, &What::Connected) == times(wire, &What::Dropped)).await;
         end
     });
