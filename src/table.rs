@@ -4,6 +4,8 @@
 //! entries are moved faster than a tree is walked, and one vector costs the component a tenth of the
 //! code that a tree does: a dozen trees would be half of it.
 
+use crate::prelude::*;
+
 /// A map from rising keys.
 #[derive(Debug)]
 pub(crate) struct Table<K, V>(Vec<(K, V)>);
@@ -28,7 +30,7 @@ impl<K: Ord, V> Table<K, V> {
     /// Adds an entry, and returns the one that it replaces.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
-            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
+            Ok(at) => Some(core::mem::replace(&mut self.0[at].1, value)),
             Err(at) => {
                 self.0.insert(at, (key, value));
                 None
@@ -62,7 +64,7 @@ impl<K: Ord, V> Table<K, V> {
     }
 
     /// All entries, by rising keys.
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (K, V)> {
+    pub(crate) fn iter(&self) -> core::slice::Iter<'_, (K, V)> {
         self.0.iter()
     }
 
@@ -73,7 +75,7 @@ impl<K: Ord, V> Table<K, V> {
 
     /// Takes everything out, by rising keys.
     pub(crate) fn take(&mut self) -> Vec<(K, V)> {
-        std::mem::take(&mut self.0)
+        core::mem::take(&mut self.0)
     }
 
     /// How many entries there are.

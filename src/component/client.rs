@@ -1,11 +1,12 @@
 //! The exported client: each method enters the session and waits for its resolution.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use alloc::rc::Rc;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::session::evidence::SendError;
 use crate::session::policy;
 use crate::session::verdict::CallId;
@@ -19,10 +20,8 @@ use super::convert;
 use super::driver::send;
 use super::shared::{Shared, Step, Waiter, now};
 
-thread_local! {
-    /// The component's ids: no two of its sessions share one.
-    static IDS: Ids = Ids::default();
-}
+/// The component's ids: no two of its sessions share one.
+static IDS: Ids = Ids::new();
 
 /// The component.
 pub(super) struct Component;
@@ -42,7 +41,7 @@ impl GuestSession for Session {
     fn new(endpoint: String, options: Options) -> Self {
         let options = convert::options_in(options, now());
         let max_message = u64::try_from(options.limits.message_bytes).unwrap_or(u64::MAX);
-        let core = Core::new(options, IDS.with(Ids::clone));
+        let core = Core::new(options, &IDS);
         Self(Shared::new(endpoint, max_message, core))
     }
 

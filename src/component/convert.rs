@@ -1,7 +1,8 @@
 //! The session's types to and from those of the WIT. No decision is made here.
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::handshake;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;

@@ -1,12 +1,13 @@
 //! The one task that connects, receives and keeps time. It runs while there is a connection, a
 //! deadline or an order, and no caller can cancel it.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use alloc::rc::Rc;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::session::evidence::SendError;
 use crate::session::time::Instant;
 use crate::session::verdict::{Failure, Generation};

@@ -1,9 +1,10 @@
 //! What the tasks of one session share.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+use core::task::{Context, Poll, Waker};
 
+use crate::prelude::*;
 use crate::protocol::message::Outgoing;
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};

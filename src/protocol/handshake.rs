@@ -1,11 +1,13 @@
 //! The handshake of the revisions up to 2025-11-25: `initialize` and its answer.
 
-use std::fmt;
+use core::fmt;
 
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::json::{self, push_string};
+use crate::prelude::*;
+
+use super::json::{self, JsonError, push_string};
 use super::jsonrpc::RequestId;
 use super::message::{Outgoing, push, request};
 use super::revision::Revision;
@@ -52,7 +54,7 @@ impl Server {
 pub enum HandshakeError {
     /// It is not the result that the revision asks for.
     #[error("the answer to `initialize` cannot be read: {0}")]
-    Unreadable(#[from] serde_json::Error),
+    Unreadable(#[from] JsonError),
     /// It names no revision.
     #[error("the answer to `initialize` names no protocol revision")]
     NoRevision,

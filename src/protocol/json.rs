@@ -1,21 +1,24 @@
 //! JSON that stays text: checked where it must be, never rebuilt.
 
-use std::borrow::Cow;
-use std::fmt;
+use alloc::borrow::Cow;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-/// Why a text cannot be sent as a JSON object.
+use crate::prelude::*;
+
+/// Why a text is not the JSON that it should be.
 #[derive(Debug, Error)]
-pub enum ObjectError {
+pub enum JsonError {
     /// It is not JSON.
     #[error("not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It is JSON, but no object.
     #[error("not a JSON object")]
     NotAnObject,
+    /// It is JSON, but no array.
+    #[error("not a JSON array")]
+    NotAnArray,
     /// A string in it holds half of a surrogate pair, which is no Unicode text: servers differ in
     /// what they make of it.
     #[error("a lone surrogate escape in a string")]
@@ -32,15 +35,15 @@ impl Object {
     ///
     /// # Errors
     ///
-    /// [`ObjectError`] says what is wrong with the text.
-    pub fn parse(text: String) -> Result<Self, ObjectError> {
+    /// [`JsonError`] says what is wrong with the text.
+    pub fn parse(text: String) -> Result<Self, JsonError> {
         let raw: &RawValue = serde_json::from_str(&text)?;
         let object = raw.get();
         if !object.starts_with('{') {
-            return Err(ObjectError::NotAnObject);
+            return Err(JsonError::NotAnObject);
         }
         if has_lone_surrogate(object) {
-            return Err(ObjectError::LoneSurrogate);
+            return Err(JsonError::LoneSurrogate);
         }
         // Inside a string, JSON allows no raw line break, so that each of them stands between tokens.
         let breaks = |c: char| c == '\n' || c == '\r';
@@ -65,22 +68,33 @@ impl Object {
 fn has_lone_surrogate(json: &str) -> bool {
     let mut rest = json;
     while let Some(at) = rest.find('\\') {
-        let escape = &rest[at..];
-        let Some(unit) = code_unit(escape) else {
-            // A short escape: two characters, the second of which may be a backslash.
-            rest = escape.get(2..).unwrap_or_default();
-            continue;
+        let Some((_, length)) = escape(&rest[at..]) else {
+            return true;
         };
-        let after = escape.get(6..).unwrap_or_default();
-        rest = match unit {
-            0xd800..=0xdbff if matches!(code_unit(after), Some(0xdc00..=0xdfff)) => {
-                after.get(6..).unwrap_or_default()
-            }
-            0xd800..=0xdfff => return true,
-            _ => after,
-        };
+        rest = rest.get(at + length..).unwrap_or_default();
     }
     false
+}
+
+/// The character that an escape at the start of a valid text stands for, and the length of the escape;
+/// none for half a surrogate pair.
+fn escape(text: &str) -> Option<(char, usize)> {
+    if let Some(unit) = code_unit(text) {
+        let Some(c) = char::from_u32(unit.into()) else {
+            let pair = [unit, code_unit(text.get(6..)?)?];
+            return char::decode_utf16(pair).next()?.ok().map(|c| (c, 12));
+        };
+        return Some((c, 6));
+    }
+    let c = match text.chars().nth(1)? {
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        itself => itself,
+    };
+    Some((c, 2))
 }
 
 /// The code unit of a `\uXXXX` at the start of the text.
@@ -89,42 +103,48 @@ fn code_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
+/// The string that a value is, if it is one.
+pub fn string(value: &RawValue) -> Option<String> {
+    unescaped(value).map(Cow::into_owned)
+}
+
+/// The string that a value is, borrowed where it has no escapes.
+fn unescaped(value: &RawValue) -> Option<Cow<'_, str>> {
+    let mut rest = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !rest.contains('\\') {
+        return Some(Cow::Borrowed(rest));
+    }
+    let mut text = String::with_capacity(rest.len());
+    while let Some(at) = rest.find('\\') {
+        let (c, length) = escape(&rest[at..])?;
+        text.push_str(&rest[..at]);
+        text.push(c);
+        rest = rest.get(at + length..)?;
+    }
+    text.push_str(rest);
+    Some(Cow::Owned(text))
+}
+
 /// Appends a text as a JSON string.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    // Writing a string into a vector cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    // A string can always be written.
+    out.extend(serde_json::to_vec(text).unwrap_or_default());
 }
 
 /// Reads an object, and hands each member to `each`: its name, and its value as it stands. What came
 /// before an error was handed on.
 ///
-/// One reader serves every object, whatever is looked for in it: a type of its own for each would be
-/// easier on the eye, and cost the component half as much again.
-///
 /// # Errors
 ///
 /// If the text is not one JSON object.
-pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> Result<(), serde_json::Error> {
-    struct Members<'f, 'a>(&'f mut dyn FnMut(&str, &'a RawValue));
-
-    impl<'de> Visitor<'de> for Members<'_, 'de> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(Name(name)) = map.next_key()? {
-                (self.0)(&name, map.next_value()?);
-            }
-            Ok(())
-        }
-    }
-
-    let mut input = serde_json::Deserializer::from_str(text);
-    input.deserialize_map(Members(each))?;
-    input.end()
+pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> Result<(), JsonError> {
+    let read = Rest(text).list('{', '}', &mut |rest| {
+        let name = unescaped(rest.value()?)?;
+        rest.skip(':')?;
+        each(&name, rest.value()?);
+        Some(())
+    });
+    read.ok_or_else(|| error_in(text, '{', JsonError::NotAnObject))
 }
 
 /// Reads an array, and hands each element to `each` as it stands: however many there are, none is kept.
@@ -133,58 +153,60 @@ pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> R
 /// # Errors
 ///
 /// If the text is not one JSON array.
-pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(&'a RawValue)) -> Result<(), serde_json::Error> {
-    struct Elements<'f, 'a>(&'f mut dyn FnMut(&'a RawValue));
+pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(&'a RawValue)) -> Result<(), JsonError> {
+    let read = Rest(text).list('[', ']', &mut |rest| {
+        each(rest.value()?);
+        Some(())
+    });
+    read.ok_or_else(|| error_in(text, '[', JsonError::NotAnArray))
+}
 
-    impl<'de> Visitor<'de> for Elements<'_, 'de> {
-        type Value = ();
+/// Why a text could not be read as a list that begins with `open`.
+fn error_in(text: &str, open: char, not_a_list: JsonError) -> JsonError {
+    match serde_json::from_str::<&RawValue>(text) {
+        Err(error) => JsonError::Syntax(error),
+        // It was read up to the name of a member.
+        Ok(raw) if raw.get().starts_with(open) => JsonError::LoneSurrogate,
+        Ok(_) => not_a_list,
+    }
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
+/// What is left of a text that is read token by token. `serde_json` reads the values: as they stand,
+/// each by the same code. A type with a reader of its own for each kind of object would be easier on
+/// the eye, and cost the component as much again as all the rest of the protocol.
+struct Rest<'a>(&'a str);
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-            while let Some(element) = elements.next_element()? {
-                (self.0)(element);
+impl<'a> Rest<'a> {
+    /// Reads a list in brackets, and nothing after it.
+    fn list(mut self, open: char, close: char, item: &mut dyn FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.skip(open)?;
+        if self.skip(close).is_none() {
+            item(&mut self)?;
+            while self.skip(close).is_none() {
+                self.skip(',')?;
+                item(&mut self)?;
             }
-            Ok(())
         }
+        self.next().is_empty().then_some(())
     }
 
-    let mut input = serde_json::Deserializer::from_str(text);
-    input.deserialize_seq(Elements(each))?;
-    input.end()
-}
+    /// What comes next, after white space.
+    fn next(&self) -> &'a str {
+        self.0.trim_start_matches([' ', '\t', '\n', '\r'])
+    }
 
-/// The string that a value is, if it is one.
-pub fn string(value: &RawValue) -> Option<String> {
-    serde_json::from_str(value.get()).ok()
-}
+    /// Takes a token, if it comes next.
+    fn skip(&mut self, token: char) -> Option<()> {
+        self.0 = self.next().strip_prefix(token)?;
+        Some(())
+    }
 
-/// A member's name, borrowed where it has no escapes.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Text;
-
-        impl<'de> Visitor<'de> for Text {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member's name")
-            }
-
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(name))
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(name.to_owned()))
-            }
-        }
-
-        input.deserialize_str(Text).map(Self)
+    /// Takes the value that comes next.
+    fn value(&mut self) -> Option<&'a RawValue> {
+        let mut values = serde_json::Deserializer::from_str(self.0).into_iter();
+        let value = values.next()?.ok()?;
+        self.0 = self.0.get(values.byte_offset()..)?;
+        Some(value)
     }
 }
 
@@ -217,10 +239,10 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for text in ["null", "[]", "7", "\"{}\""] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::NotAnObject)), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::NotAnObject)), "{text}");
         }
         for text in ["", "{", "{}{}", "{\"a\":\"\n\"}", "{'a':1}", "{\"a\":nul}"] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::Syntax(_))), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::Syntax(_))), "{text}");
         }
     }
 
@@ -233,7 +255,7 @@ mod tests {
             r#"{"s":"\ud83d\ud83d\ude00"}"#,
             r#"{"\udc00":1}"#,
         ] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::LoneSurrogate)), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::LoneSurrogate)), "{text}");
         }
     }
 

@@ -2,11 +2,13 @@
 //!
 //! Nothing here allocates in proportion to a message: members are slices of it.
 
-use std::fmt;
+use core::fmt;
 
 use serde_json::value::RawValue;
 
-use super::json;
+use crate::prelude::*;
+
+use super::json::{self, JsonError};
 
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +101,7 @@ pub struct Malformed {
 /// it was an array.
 pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) -> bool {
     let frame = frame.strip_prefix(b"\xef\xbb\xbf").unwrap_or(frame);
-    let (text, broken) = match std::str::from_utf8(frame) {
+    let (text, broken) = match core::str::from_utf8(frame) {
         Ok(text) => (text, None),
         Err(error) => (valid_prefix(frame, error.valid_up_to()), Some(error)),
     };
@@ -138,7 +140,7 @@ pub fn salvage(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 /// object again.
 fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
     let at = tail.windows(4).rposition(|window| window == b"\"id\"")?;
-    let rest = std::str::from_utf8(&tail[at..]).ok()?;
+    let rest = core::str::from_utf8(&tail[at..]).ok()?;
     let object = format!("{{{rest}");
     let (members, read) = Members::read(&object);
     read.ok()?;
@@ -146,7 +148,7 @@ fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
 }
 
 fn valid_prefix(bytes: &[u8], length: usize) -> &str {
-    std::str::from_utf8(&bytes[..length]).unwrap_or_default()
+    core::str::from_utf8(&bytes[..length]).unwrap_or_default()
 }
 
 fn read_array<'a>(text: &'a str, each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) {
@@ -178,7 +180,7 @@ struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Reads an object as far as it can be read.
-    fn read(text: &'a str) -> (Self, Result<(), serde_json::Error>) {
+    fn read(text: &'a str) -> (Self, Result<(), JsonError>) {
         let mut members = Self::default();
         let read = json::members(text, &mut |name, value| {
             let twice = members.slot(name).and_then(|(name, slot)| slot.replace(value).map(|_| name));

@@ -1,5 +1,7 @@
 //! The messages we send.
 
+use crate::prelude::*;
+
 use super::json::{Object, push_string};
 use super::jsonrpc::RequestId;
 use super::revision::Revision;

@@ -1,6 +1,6 @@
 //! The protocol revisions this client speaks, and what differs between them.
 
-use std::fmt;
+use core::fmt;
 
 /// A released revision of MCP, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,9 @@
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::json;
+use crate::prelude::*;
+
+use super::json::{self, JsonError};
 
 /// A tool as the server lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct Page {
 pub enum PageError {
     /// It is not an object, or its tools are not an array.
     #[error("not a list of tools: {0}")]
-    Syntax(#[from] serde_json::Error),
+    Syntax(#[from] JsonError),
     /// It has no tools.
     #[error("a list without tools")]
     NoTools,

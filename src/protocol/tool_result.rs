@@ -5,6 +5,8 @@
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
+
 use super::json;
 
 /// The kinds of content block that a revision defines, as they stand in a message.

@@ -6,8 +6,9 @@
 //!   that the attempt did not run, or a grant of the caller's.
 //! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation, Outgoing};
 use crate::protocol::revision::Revision;

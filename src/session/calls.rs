@@ -1,7 +1,8 @@
 //! Calls: begin, hand over, end.
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::json::Object;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
@@ -140,7 +141,7 @@ impl Session {
     pub(super) fn hand_over(&mut self, generation: Generation, id: CallId) -> Option<Action> {
         let revision = self.connections.get(&generation)?.revision()?;
         let call = self.calls.get_mut(&id)?;
-        let State::Ready(ready) = std::mem::replace(&mut call.state, State::Moving) else {
+        let State::Ready(ready) = core::mem::replace(&mut call.state, State::Moving) else {
             return None;
         };
         let request = self.ids.request();
@@ -221,7 +222,7 @@ impl Session {
             _ => None,
         };
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = core::mem::replace(&mut call.state, State::Moving)
         {
             let stage = handed_over.stage;
             match handed_over.retry(permit) {
@@ -253,7 +254,7 @@ impl Session {
             .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
             .flatten();
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = core::mem::replace(&mut call.state, State::Moving)
         {
             let (stage, request) = (handed_over.stage, handed_over.attempt.request);
             match handed_over.retry(permit) {

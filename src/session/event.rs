@@ -1,7 +1,8 @@
 //! What happens beside the calls: a queue that nobody need read, bounded in number and bytes.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
+use crate::prelude::*;
 use crate::protocol::handshake::Server;
 
 use super::verdict::{CallId, Failure};
@@ -92,7 +93,7 @@ impl Events {
     /// The next event. That some were dropped is told first: they were older.
     pub fn pop(&mut self) -> Option<Event> {
         if self.dropped > 0 {
-            return Some(Event::Dropped(std::mem::take(&mut self.dropped)));
+            return Some(Event::Dropped(core::mem::take(&mut self.dropped)));
         }
         let event = self.queue.pop_front()?;
         self.bytes -= event.size();

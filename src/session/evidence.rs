@@ -8,6 +8,7 @@
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::{self, Message, RequestId};
 
 use super::verdict::{Failure, NotExecuted, Refusal};
@@ -110,7 +111,8 @@ impl Body {
         if refusal.body.iter().all(u8::is_ascii_whitespace) {
             return Self::Empty;
         }
-        let json = serde_json::from_slice::<&RawValue>(&refusal.body).is_ok();
+        let text = core::str::from_utf8(&refusal.body).ok();
+        let json = text.is_some_and(|text| serde_json::from_str::<&RawValue>(text).is_ok());
         let mut body = if json { Self::OtherJson } else { Self::NotJson };
         jsonrpc::read(&refusal.body, &mut |message| {
             let of_message = match message {

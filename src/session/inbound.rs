@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
 use crate::protocol::{json, message, tool_result};
 

@@ -1,7 +1,8 @@
 //! The callers' own names for calls. A name is used once, as far as the session remembers.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
+use crate::prelude::*;
 use crate::table::Table;
 
 /// The most names remembered.

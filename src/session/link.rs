@@ -3,10 +3,11 @@
 //! New messages go to one connection at most, the current one. A connection that turned out to take
 //! no more messages, while answers may still come on it, *lingers* until its calls have theirs.
 
-use std::time::Duration;
+use core::time::Duration;
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
 use crate::protocol::handshake::{self, Server};
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Outgoing};
@@ -260,7 +261,7 @@ impl Session {
         };
         self.link = Link::Up { generation };
         self.tries.succeeded();
-        for ticket in std::mem::take(&mut self.reconnects) {
+        for ticket in core::mem::take(&mut self.reconnects) {
             self.resolve(Resolution::Reconnect(ticket, Ok(server.clone())));
         }
         self.events.push(Event::Connected(server));
@@ -285,7 +286,7 @@ impl Session {
             Next::At(_) => {}
             Next::GiveUp(error) => {
                 let reason = error.into_reason();
-                for ticket in std::mem::take(&mut self.reconnects) {
+                for ticket in core::mem::take(&mut self.reconnects) {
                     self.resolve(Resolution::Reconnect(ticket, Err(reason.clone())));
                 }
                 self.fail_queue(&reason);
@@ -299,7 +300,7 @@ impl Session {
 
     /// Tells all that waits for a connection that none comes.
     fn fail_queue(&mut self, reason: &NotExecuted) {
-        for queued in std::mem::take(&mut self.queue) {
+        for queued in core::mem::take(&mut self.queue) {
             match queued {
                 Queued::Call(call) => self.call_cannot_connect(call, reason.clone()),
                 Queued::Read(ticket) => self.read_cannot_connect(ticket, reason),

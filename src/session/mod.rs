@@ -34,10 +34,10 @@ mod link;
 mod reads;
 mod reconcile;
 
-use std::cell::Cell;
-use std::collections::VecDeque;
-use std::rc::Rc;
+use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::prelude::*;
 use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
@@ -58,34 +58,29 @@ use unsettled::Unsettled;
 use verdict::{CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict};
 
 /// The source of ids, shared by all sessions of a component: no id is given twice in its life.
-#[derive(Clone, Debug, Default)]
-pub struct Ids(Rc<Counters>);
-
 #[derive(Debug, Default)]
-struct Counters {
-    call: Cell<u64>,
-    request: Cell<u64>,
+pub struct Ids {
+    call: AtomicU64,
+    request: AtomicU64,
 }
 
 impl Ids {
-    fn next(counter: &Cell<u64>) -> u64 {
-        let next = counter.get() + 1;
-        counter.set(next);
-        next
+    /// A source that has given none yet.
+    pub const fn new() -> Self {
+        Self { call: AtomicU64::new(0), request: AtomicU64::new(0) }
     }
 
     fn call(&self) -> CallId {
-        CallId(Self::next(&self.0.call))
+        CallId(self.call.fetch_add(1, Relaxed) + 1)
     }
 
     fn request(&self) -> RequestId {
-        RequestId(Self::next(&self.0.request))
+        RequestId(self.request.fetch_add(1, Relaxed) + 1)
     }
 
     /// No request id below this one is given from now on.
     fn skip_requests(&self, first: u64) {
-        let last = first.saturating_sub(1);
-        self.0.request.set(self.0.request.get().max(last));
+        self.request.fetch_max(first.saturating_sub(1), Relaxed);
     }
 }
 
@@ -253,7 +248,7 @@ struct Control {
 #[derive(Debug)]
 pub struct Session {
     options: Options,
-    ids: Ids,
+    ids: &'static Ids,
     open: bool,
     link: Link,
     /// Every connection that is up, the current one and those that only finish their calls.
@@ -277,7 +272,7 @@ pub struct Session {
 
 impl Session {
     /// A session that has not connected yet.
-    pub fn new(options: Options, ids: Ids) -> Self {
+    pub fn new(options: Options, ids: &'static Ids) -> Self {
         if let Some(initialised) = options.initialised {
             ids.skip_requests(initialised.first_request);
         }
@@ -381,7 +376,7 @@ impl Session {
 
     /// Ends the session: every caller is told at once, and nothing is sent from now on.
     pub fn close(&mut self) {
-        if !std::mem::replace(&mut self.open, false) {
+        if !core::mem::replace(&mut self.open, false) {
             return;
         }
         self.actions.retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
@@ -390,7 +385,7 @@ impl Session {
         self.drop_connections();
         self.close_calls();
         self.close_reads();
-        for ticket in std::mem::take(&mut self.reconnects) {
+        for ticket in core::mem::take(&mut self.reconnects) {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
         }
         self.close_reconciles();

@@ -1,7 +1,8 @@
 //! The caller's policies (contract, section 4), strict by default.
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::handshake::Implementation;
 use crate::protocol::revision::Revision;
 

@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::tool_list::{self, Page, Tool};
@@ -158,7 +159,7 @@ impl Session {
             return self.read_ended(ticket, Err(error));
         }
         if read.cursor.is_none() {
-            let tools = std::mem::take(&mut read.tools);
+            let tools = core::mem::take(&mut read.tools);
             return self.read_ended(ticket, Ok(tools));
         }
         self.timers.remove(&(read.deadline, Timer::Read(ticket)));

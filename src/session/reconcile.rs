@@ -1,6 +1,8 @@
 //! Learning the outcome of an unknown call without sending it again.
 
-use std::time::Duration;
+use core::time::Duration;
+
+use crate::prelude::*;
 
 use super::time::Instant;
 use super::verdict::{CallId, Outcome};

@@ -1,6 +1,8 @@
 //! How a connection is tried again: pauses that grow, and a rest once every try failed.
 
-use std::time::Duration;
+use core::time::Duration;
+
+use crate::prelude::*;
 
 use super::policy::Recovery;
 use super::time::Instant;

@@ -1,7 +1,8 @@
 //! The calls that ended as unknown: what is known of them, and the answers that came late.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::table::Table;
 

@@ -1,9 +1,10 @@
 //! What a call can come to, and why (contract, section 2).
 
-use std::fmt;
+use core::fmt;
 
 use serde_json::value::RawValue;
 
+use crate::prelude::*;
 use crate::protocol::json;
 use crate::protocol::jsonrpc::RequestId;
 
