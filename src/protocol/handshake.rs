@@ -2,12 +2,11 @@
 
 use core::fmt;
 
-use serde_json::value::RawValue;
 use thiserror::Error;
 
 use crate::prelude::*;
 
-use super::json::{self, JsonError, push_string};
+use super::json::{self, JsonError, Raw, push_string};
 use super::jsonrpc::RequestId;
 use super::message::{Outgoing, push, request};
 use super::revision::Revision;
@@ -96,7 +95,7 @@ pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
 ///
 /// [`HandshakeError`] if the result cannot be read, or names a revision that this client does not
 /// speak.
-pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
+pub fn read(result: Raw<'_>) -> Result<Server, HandshakeError> {
     let (mut revision, mut capabilities, mut info, mut instructions) = (None, None, None, None);
     json::members(result.get(), &mut |name, value| match name {
         "protocolVersion" => revision = json::string(value),
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Result<Server, HandshakeError> {
-        read(serde_json::from_str(json).unwrap())
+        read(Raw::parse(json).unwrap())
     }
 
     #[test]

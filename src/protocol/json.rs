@@ -2,7 +2,7 @@
 
 use alloc::borrow::Cow;
 
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
 use crate::prelude::*;
@@ -25,6 +25,27 @@ pub enum JsonError {
     LoneSurrogate,
 }
 
+/// A JSON value as it stands in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Takes a text that holds one JSON value.
+    ///
+    /// # Errors
+    ///
+    /// If it does not.
+    pub fn parse(text: &'a str) -> Result<Self, JsonError> {
+        let IgnoredAny = serde_json::from_str(text)?;
+        Ok(Self(text.trim_ascii()))
+    }
+
+    /// Its text, without space around it.
+    pub fn get(self) -> &'a str {
+        self.0
+    }
+}
+
 /// A JSON object as its author wrote it, on one line.
 #[derive(Debug)]
 pub struct Object(String);
@@ -37,8 +58,7 @@ impl Object {
     ///
     /// [`JsonError`] says what is wrong with the text.
     pub fn parse(text: String) -> Result<Self, JsonError> {
-        let raw: &RawValue = serde_json::from_str(&text)?;
-        let object = raw.get();
+        let object = Raw::parse(&text)?.get();
         if !object.starts_with('{') {
             return Err(JsonError::NotAnObject);
         }
@@ -104,12 +124,12 @@ fn code_unit(text: &str) -> Option<u16> {
 }
 
 /// The string that a value is, if it is one.
-pub fn string(value: &RawValue) -> Option<String> {
+pub fn string(value: Raw<'_>) -> Option<String> {
     unescaped(value).map(Cow::into_owned)
 }
 
 /// The string that a value is, borrowed where it has no escapes.
-fn unescaped(value: &RawValue) -> Option<Cow<'_, str>> {
+fn unescaped(value: Raw<'_>) -> Option<Cow<'_, str>> {
     let mut rest = value.get().strip_prefix('"')?.strip_suffix('"')?;
     if !rest.contains('\\') {
         return Some(Cow::Borrowed(rest));
@@ -137,7 +157,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
 /// # Errors
 ///
 /// If the text is not one JSON object.
-pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> Result<(), JsonError> {
+pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, Raw<'a>)) -> Result<(), JsonError> {
     let read = Rest(text).list('{', '}', &mut |rest| {
         let name = unescaped(rest.value()?)?;
         rest.skip(':')?;
@@ -153,7 +173,7 @@ pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> R
 /// # Errors
 ///
 /// If the text is not one JSON array.
-pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(&'a RawValue)) -> Result<(), JsonError> {
+pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(Raw<'a>)) -> Result<(), JsonError> {
     let read = Rest(text).list('[', ']', &mut |rest| {
         each(rest.value()?);
         Some(())
@@ -163,8 +183,8 @@ pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(&'a RawValue)) -> Result
 
 /// Why a text could not be read as a list that begins with `open`.
 fn error_in(text: &str, open: char, not_a_list: JsonError) -> JsonError {
-    match serde_json::from_str::<&RawValue>(text) {
-        Err(error) => JsonError::Syntax(error),
+    match Raw::parse(text) {
+        Err(error) => error,
         // It was read up to the name of a member.
         Ok(raw) if raw.get().starts_with(open) => JsonError::LoneSurrogate,
         Ok(_) => not_a_list,
@@ -202,11 +222,13 @@ impl<'a> Rest<'a> {
     }
 
     /// Takes the value that comes next.
-    fn value(&mut self) -> Option<&'a RawValue> {
-        let mut values = serde_json::Deserializer::from_str(self.0).into_iter();
-        let value = values.next()?.ok()?;
-        self.0 = self.0.get(values.byte_offset()..)?;
-        Some(value)
+    fn value(&mut self) -> Option<Raw<'a>> {
+        let text = self.next();
+        let mut values = serde_json::Deserializer::from_str(text).into_iter();
+        let IgnoredAny = values.next()?.ok()?;
+        let (value, rest) = text.split_at_checked(values.byte_offset())?;
+        self.0 = rest;
+        Some(Raw(value))
     }
 }
 

@@ -4,11 +4,9 @@
 
 use core::fmt;
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
 
-use super::json::{self, JsonError};
+use super::json::{self, JsonError, Raw};
 
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,12 +68,12 @@ pub enum Message<'a> {
         /// Whose.
         id: ResponseId,
         /// Its `result`, or its `error`.
-        body: Result<&'a RawValue, &'a RawValue>,
+        body: Result<Raw<'a>, Raw<'a>>,
     },
     /// A request of the server's. Its ids are its own: they never name a request of ours.
     Request {
         /// To be sent back as it is.
-        id: &'a RawValue,
+        id: Raw<'a>,
         /// What it asks for.
         method: String,
     },
@@ -84,7 +82,7 @@ pub enum Message<'a> {
         /// What it is about.
         method: String,
         /// Its `params`.
-        params: Option<&'a RawValue>,
+        params: Option<Raw<'a>>,
     },
 }
 
@@ -168,12 +166,12 @@ fn read_one(text: &str) -> Result<Message<'_>, Malformed> {
 /// The members that JSON-RPC knows. What was read before an error stays.
 #[derive(Default)]
 struct Members<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<Raw<'a>>,
+    id: Option<Raw<'a>>,
+    method: Option<Raw<'a>>,
+    params: Option<Raw<'a>>,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
     /// The member that stood twice.
     twice: Option<&'static str>,
 }
@@ -189,7 +187,7 @@ impl<'a> Members<'a> {
         (members, read)
     }
 
-    fn slot(&mut self, name: &str) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
+    fn slot(&mut self, name: &str) -> Option<(&'static str, &mut Option<Raw<'a>>)> {
         Some(match name {
             "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
             "id" => ("id", &mut self.id),

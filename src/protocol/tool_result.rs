@@ -3,11 +3,9 @@
 //! The call *was* answered. Whatever a look at the answer finds wrong is a warning, never a failure
 //! that would invite another call (contract, section 2).
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
 
-use super::json;
+use super::json::{self, Raw};
 
 /// The kinds of content block that a revision defines, as they stand in a message.
 const BLOCKS: [&str; 5] = ["\"text\"", "\"image\"", "\"audio\"", "\"resource_link\"", "\"resource\""];
@@ -35,7 +33,7 @@ impl Reading {
 }
 
 /// Reads a result, whatever it holds.
-pub fn read(result: &RawValue) -> Reading {
+pub fn read(result: Raw<'_>) -> Reading {
     let mut reading = Reading::default();
     let mut content = None;
     let object = json::members(result.get(), &mut |name, value| match (name, value.get()) {
@@ -56,7 +54,7 @@ pub fn read(result: &RawValue) -> Reading {
     reading
 }
 
-fn read_content(content: &RawValue, reading: &mut Reading) {
+fn read_content(content: Raw<'_>, reading: &mut Reading) {
     let mut index = 0_usize;
     let array = json::elements(content.get(), &mut |block| {
         let mut kind = None;
@@ -86,7 +84,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Reading {
-        read(serde_json::from_str(json).unwrap())
+        read(Raw::parse(json).unwrap())
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! What arrives, and whom it concerns.
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
+use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
-use crate::protocol::{json, message, tool_result};
+use crate::protocol::{message, tool_result};
 
 use super::call::State;
 use super::event::Event;
@@ -68,7 +67,7 @@ impl Session {
         }
     }
 
-    fn response(&mut self, arrival: &Arrival<'_>, id: ResponseId, body: Result<&RawValue, &RawValue>) {
+    fn response(&mut self, arrival: &Arrival<'_>, id: ResponseId, body: Result<Raw<'_>, Raw<'_>>) {
         let request = match (id, arrival.channel) {
             (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
@@ -112,7 +111,7 @@ impl Session {
         }
     }
 
-    fn answer_to_call(&mut self, arrival: &Arrival<'_>, call: CallId, body: Result<&RawValue, &RawValue>) {
+    fn answer_to_call(&mut self, arrival: &Arrival<'_>, call: CallId, body: Result<Raw<'_>, Raw<'_>>) {
         match body {
             Ok(result) => match known(result) {
                 Ok(known) => self.call_answered(call, |attempts| known.outcome(call, attempts)),
@@ -139,7 +138,7 @@ impl Session {
     }
 
     /// An answer to a call that had ended as unknown.
-    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<&RawValue, &RawValue>) {
+    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<Raw<'_>, Raw<'_>>) {
         self.requests.remove(&request);
         let Ok(Ok(known)) = body.map(known) else {
             self.events.diagnose("a late answer that leaves its call's outcome unknown");
@@ -235,7 +234,7 @@ impl Session {
     }
 
     /// A request of the server's. No capability is declared, so that all but `ping` are refused.
-    fn request(&mut self, arrival: &Arrival<'_>, id: &RawValue, method: &str) {
+    fn request(&mut self, arrival: &Arrival<'_>, id: Raw<'_>, method: &str) {
         let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
@@ -244,7 +243,7 @@ impl Session {
         }
     }
 
-    fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<&RawValue>) {
+    fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<Raw<'_>>) {
         if method == "notifications/progress"
             && let Some(params) = params
             && let Some(call) = self.progress_of(arrival, params)
@@ -258,7 +257,7 @@ impl Session {
     }
 
     /// The call whose progress this is: our tokens are the ids of its attempts.
-    fn progress_of(&self, arrival: &Arrival<'_>, params: &RawValue) -> Option<CallId> {
+    fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<CallId> {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
             if name == "progressToken" {
@@ -311,7 +310,7 @@ struct Known {
 }
 
 /// Reads a result; the whole of it if it only asks for input.
-fn known(result: &RawValue) -> Result<Known, String> {
+fn known(result: Raw<'_>) -> Result<Known, String> {
     let reading = tool_result::read(result);
     let json = result.get().to_owned();
     if reading.input_required {

@@ -5,10 +5,9 @@
 
 use core::time::Duration;
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
 use crate::protocol::handshake::{self, Server};
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Outgoing};
 use crate::protocol::revision::Revision;
@@ -214,7 +213,7 @@ impl Session {
         &mut self,
         now: Instant,
         generation: Generation,
-        answer: Result<&RawValue, &RawValue>,
+        answer: Result<Raw<'_>, Raw<'_>>,
     ) {
         let Link::Initializing { generation: current, until } = self.link else {
             return;

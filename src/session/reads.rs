@@ -1,8 +1,7 @@
 //! Reads: `tools/list`, page by page. They have no side effects, and may be repeated.
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::tool_list::{self, Page, Tool};
@@ -137,11 +136,11 @@ impl Session {
         now: Instant,
         ticket: Ticket,
         request: RequestId,
-        body: Result<&RawValue, &RawValue>,
+        body: Result<Raw<'_>, Raw<'_>>,
     ) {
         self.requests.remove(&request);
         let limits = &self.options.limits;
-        let unreadable = |reason: String, raw: &RawValue| {
+        let unreadable = |reason: String, raw: Raw<'_>| {
             ReadError::Undecodable(Undecodable::new(reason, raw.get().as_bytes(), limits.cause_bytes))
         };
         let page = match body {

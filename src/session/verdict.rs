@@ -2,10 +2,8 @@
 
 use core::fmt;
 
-use serde_json::value::RawValue;
-
 use crate::prelude::*;
-use crate::protocol::json;
+use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::RequestId;
 
 /// Names one call for the life of the component.
@@ -320,7 +318,7 @@ impl fmt::Display for Cause {
 
 impl RpcError {
     /// Reads an error object; `None` if it is none.
-    pub(super) fn read(error: &RawValue) -> Option<Self> {
+    pub(super) fn read(error: Raw<'_>) -> Option<Self> {
         let (mut code, mut message, mut data) = (None, None, None);
         let object = json::members(error.get(), &mut |name, value| match name {
             "code" => code = value.get().parse().ok(),
