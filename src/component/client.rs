@@ -7,14 +7,14 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::tool_list::Tool;
 use crate::session::evidence::SendError;
 use crate::session::policy;
-use crate::session::verdict::CallId;
-use crate::session::{Delivery, Ids, Receipt, Resolution, Session as Core};
+use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError, UnknownOutcome};
+use crate::session::{Delivery, Ids, PendingCall, Receipt, Resolution, Session as Core};
 
 use super::bindings::exports::noreplay::mcp::client::{
-    Event, Guest, GuestSession, NotExecuted, Options, Outcome, PendingCall, ReadError, Server, Tool,
-    ToolCall, UnknownOutcome,
+    Event, Guest, GuestSession, Options, Server, ToolCall,
 };
 use super::convert;
 use super::driver::send;
@@ -47,9 +47,9 @@ impl GuestSession for Session {
 
     async fn call_tool(&self, call: ToolCall) -> Result<Outcome, NotExecuted> {
         let call = convert::tool_call(call);
-        let id = self.0.enter(|session| session.call(now(), call)).map_err(convert::not_executed)?;
+        let id = self.0.enter(|session| session.call(now(), call))?;
         match self.end_of(Waiter::Call(id)).await {
-            Resolution::Call(_, verdict) => convert::verdict(verdict),
+            Resolution::Call(_, verdict) => verdict,
             _ => Err(NotExecuted::Closed),
         }
     }
@@ -57,8 +57,7 @@ impl GuestSession for Session {
     async fn list_tools(&self) -> Result<Vec<Tool>, ReadError> {
         let ticket = self.0.enter(|session| session.list_tools(now()));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Tools(_, Ok(tools)) => Ok(tools.into_iter().map(convert::tool).collect()),
-            Resolution::Tools(_, Err(error)) => Err(convert::read_error(error)),
+            Resolution::Tools(_, tools) => tools,
             _ => Err(ReadError::Closed),
         }
     }
@@ -66,8 +65,7 @@ impl GuestSession for Session {
     async fn reconnect(&self) -> Result<Server, NotExecuted> {
         let ticket = self.0.enter(|session| session.reconnect(now()));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Reconnect(_, Ok(server)) => Ok(convert::server(server)),
-            Resolution::Reconnect(_, Err(reason)) => Err(convert::not_executed(reason)),
+            Resolution::Reconnect(_, server) => server.map(convert::server),
             _ => Err(NotExecuted::Closed),
         }
     }
@@ -76,17 +74,17 @@ impl GuestSession for Session {
         let timeout = Duration::from_millis(timeout_ms.into());
         let ticket = self.0.enter(|session| session.reconcile(now(), CallId(call), timeout));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Reconcile(_, outcome) => outcome.map(convert::outcome),
+            Resolution::Reconcile(_, outcome) => outcome,
             _ => None,
         }
     }
 
     fn pending(&self) -> Vec<PendingCall> {
-        self.0.look(Core::pending).into_iter().map(convert::pending_call).collect()
+        self.0.look(Core::pending)
     }
 
     fn unsettled(&self) -> Vec<UnknownOutcome> {
-        self.0.look(Core::unsettled).into_iter().map(convert::unknown_outcome).collect()
+        self.0.look(Core::unsettled)
     }
 
     async fn next_event(&self) -> Option<Event> {

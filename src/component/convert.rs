@@ -7,13 +7,11 @@ use crate::protocol::handshake;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::revision::Revision;
-use crate::protocol::tool_list;
-use crate::session::evidence::SendError;
 use crate::session::time::Instant;
-use crate::session::{self, Delivery, Incoming, event, policy, verdict};
+use crate::session::{self, Delivery, Incoming, event, policy};
 
 use super::bindings::exports::noreplay::mcp::client as wit;
-use super::bindings::noreplay::mcp::{transport, types};
+use super::bindings::noreplay::mcp::transport;
 
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
@@ -131,21 +129,15 @@ pub(super) fn outgoing(message: message::Outgoing) -> transport::Outgoing {
     }
 }
 
-pub(super) fn sent(result: Result<transport::Delivery, transport::SendError>) -> Result<Delivery, SendError> {
-    match result {
-        Ok(transport::Delivery::HandedOver) => Ok(Delivery::HandedOver),
-        Ok(transport::Delivery::Accepted) => Ok(Delivery::Accepted),
-        Err(transport::SendError::NotSent(failure)) => Err(SendError::NotSent(failure_in(failure))),
-        Err(transport::SendError::Truncated(failure)) => Err(SendError::Truncated(failure_in(failure))),
-        Err(transport::SendError::Refused(refusal)) => Err(SendError::Refused(refusal_in(refusal))),
-        Err(transport::SendError::Unknown(failure)) => Err(SendError::Unknown(failure_in(failure))),
+pub(super) fn delivery(delivery: transport::Delivery) -> Delivery {
+    match delivery {
+        transport::Delivery::HandedOver => Delivery::HandedOver,
+        transport::Delivery::Accepted => Delivery::Accepted,
     }
 }
 
-pub(super) fn received(
-    result: Result<transport::Incoming, transport::Failure>,
-) -> Result<Incoming, verdict::Failure> {
-    Ok(match result.map_err(failure_in)? {
+pub(super) fn incoming(incoming: transport::Incoming) -> Incoming {
+    match incoming {
         transport::Incoming::Message(arrival) => {
             Incoming::Message { bytes: arrival.message, channel: arrival.channel.map(RequestId) }
         }
@@ -155,164 +147,9 @@ pub(super) fn received(
             size: oversized.size,
             channel: oversized.channel.map(RequestId),
         },
-        transport::Incoming::AnswerLost(lost) => {
-            Incoming::AnswerLost(RequestId(lost.request), failure_in(lost.failure))
-        }
+        transport::Incoming::AnswerLost(lost) => Incoming::AnswerLost(RequestId(lost.request), lost.failure),
         transport::Incoming::End => Incoming::End,
-    })
-}
-
-/// The kinds are the same on both sides.
-macro_rules! failure_kinds {
-    ($($kind:ident),*) => {
-        fn kind_in(kind: types::FailureKind) -> verdict::FailureKind {
-            match kind {
-                types::FailureKind::MessageTooLarge(limit) => verdict::FailureKind::MessageTooLarge(limit),
-                $(types::FailureKind::$kind => verdict::FailureKind::$kind,)*
-            }
-        }
-
-        fn kind_out(kind: verdict::FailureKind) -> types::FailureKind {
-            match kind {
-                verdict::FailureKind::MessageTooLarge(limit) => types::FailureKind::MessageTooLarge(limit),
-                $(verdict::FailureKind::$kind => types::FailureKind::$kind,)*
-            }
-        }
-    };
-}
-
-failure_kinds!(
-    NameNotResolved,
-    ConnectionRefused,
-    SpawnFailed,
-    TlsFailed,
-    ConnectionReset,
-    Closed,
-    TimedOut,
-    AccessDenied,
-    Malformed,
-    Cancelled,
-    Busy,
-    Duplicated,
-    Other
-);
-
-pub(super) fn failure_in(failure: types::Failure) -> verdict::Failure {
-    verdict::Failure { kind: kind_in(failure.kind), detail: failure.detail }
-}
-
-fn failure(failure: verdict::Failure) -> types::Failure {
-    types::Failure { kind: kind_out(failure.kind), detail: failure.detail }
-}
-
-fn refusal_in(refusal: types::Refusal) -> verdict::Refusal {
-    let types::Refusal { status, had_session, headers, body } = refusal;
-    verdict::Refusal { status, had_session, headers, body }
-}
-
-fn refusal(refusal: verdict::Refusal) -> types::Refusal {
-    let verdict::Refusal { status, had_session, headers, body } = refusal;
-    types::Refusal { status, had_session, headers, body }
-}
-
-fn rpc_error(error: verdict::RpcError) -> types::RpcError {
-    let verdict::RpcError { code, message, data } = error;
-    types::RpcError { code, message, data }
-}
-
-fn undecodable(undecodable: verdict::Undecodable) -> wit::Undecodable {
-    let verdict::Undecodable { reason, head } = undecodable;
-    wit::Undecodable { reason, head }
-}
-
-fn handshake_failure(handshake: verdict::HandshakeFailure) -> wit::HandshakeFailure {
-    wit::HandshakeFailure {
-        reason: handshake.reason,
-        error: handshake.error.map(rpc_error),
-        failure: handshake.failure.map(failure),
     }
-}
-
-pub(super) fn not_executed(reason: verdict::NotExecuted) -> wit::NotExecuted {
-    match reason {
-        verdict::NotExecuted::InvalidCall(reason) => wit::NotExecuted::InvalidCall(reason),
-        verdict::NotExecuted::NotConnected => wit::NotExecuted::NotConnected,
-        verdict::NotExecuted::ConnectFailed(it) => wit::NotExecuted::ConnectFailed(failure(it)),
-        verdict::NotExecuted::HandshakeFailed(it) => wit::NotExecuted::HandshakeFailed(handshake_failure(it)),
-        verdict::NotExecuted::NotSent(it) => wit::NotExecuted::NotSent(failure(it)),
-        verdict::NotExecuted::Refused(it) => wit::NotExecuted::Refused(refusal(it)),
-        verdict::NotExecuted::Closed => wit::NotExecuted::Closed,
-    }
-}
-
-pub(super) fn read_error(error: verdict::ReadError) -> wit::ReadError {
-    match error {
-        verdict::ReadError::NotConnected => wit::ReadError::NotConnected,
-        verdict::ReadError::ConnectFailed(it) => wit::ReadError::ConnectFailed(failure(it)),
-        verdict::ReadError::HandshakeFailed(it) => wit::ReadError::HandshakeFailed(handshake_failure(it)),
-        verdict::ReadError::Transport(it) => wit::ReadError::Transport(failure(it)),
-        verdict::ReadError::Refused(it) => wit::ReadError::Refused(refusal(it)),
-        verdict::ReadError::AnsweredWithError(it) => wit::ReadError::AnsweredWithError(rpc_error(it)),
-        verdict::ReadError::Undecodable(it) => wit::ReadError::Undecodable(undecodable(it)),
-        verdict::ReadError::Endless(reason) => wit::ReadError::Endless(reason),
-        verdict::ReadError::TimedOut => wit::ReadError::TimedOut,
-        verdict::ReadError::Closed => wit::ReadError::Closed,
-    }
-}
-
-fn stage(stage: verdict::Stage) -> wit::Stage {
-    match stage {
-        verdict::Stage::Waiting => wit::Stage::Waiting,
-        verdict::Stage::HandingOver => wit::Stage::HandingOver,
-        verdict::Stage::HandedOver => wit::Stage::HandedOver,
-        verdict::Stage::Accepted => wit::Stage::Accepted,
-        verdict::Stage::Answering => wit::Stage::Answering,
-        verdict::Stage::Answered => wit::Stage::Answered,
-    }
-}
-
-fn cause(cause: verdict::Cause) -> wit::Cause {
-    match cause {
-        verdict::Cause::Transport(it) => wit::Cause::Transport(failure(it)),
-        verdict::Cause::Refused(it) => wit::Cause::Refused(refusal(it)),
-        verdict::Cause::AnsweredWithError(it) => wit::Cause::AnsweredWithError(rpc_error(it)),
-        verdict::Cause::Undecodable(it) => wit::Cause::Undecodable(undecodable(it)),
-        verdict::Cause::InputRequired(json) => wit::Cause::InputRequired(json),
-        verdict::Cause::TimedOut => wit::Cause::TimedOut,
-        verdict::Cause::Cancelled => wit::Cause::Cancelled,
-        verdict::Cause::SessionReplaced => wit::Cause::SessionReplaced,
-        verdict::Cause::Closed => wit::Cause::Closed,
-    }
-}
-
-pub(super) fn unknown_outcome(unknown: verdict::UnknownOutcome) -> wit::UnknownOutcome {
-    let message = unknown.message();
-    wit::UnknownOutcome {
-        call: unknown.call.0,
-        key: unknown.key,
-        tool: unknown.tool,
-        attempts: unknown.attempts,
-        stage: stage(unknown.stage),
-        cause: cause(unknown.cause),
-        message,
-    }
-}
-
-fn tool_result(result: verdict::ToolResult) -> wit::ToolResult {
-    let verdict::ToolResult { call, attempts, json, warnings } = result;
-    wit::ToolResult { call: call.0, attempts, json, warnings }
-}
-
-pub(super) fn outcome(outcome: verdict::Outcome) -> wit::Outcome {
-    match outcome {
-        verdict::Outcome::Ok(result) => wit::Outcome::Ok(tool_result(result)),
-        verdict::Outcome::ToolError(result) => wit::Outcome::ToolError(tool_result(result)),
-        verdict::Outcome::Unknown(unknown) => wit::Outcome::UnknownOutcome(unknown_outcome(unknown)),
-    }
-}
-
-pub(super) fn verdict(verdict: verdict::Verdict) -> Result<wit::Outcome, wit::NotExecuted> {
-    verdict.map(outcome).map_err(not_executed)
 }
 
 pub(super) fn server(server: handshake::Server) -> wit::Server {
@@ -325,25 +162,10 @@ pub(super) fn server(server: handshake::Server) -> wit::Server {
     }
 }
 
-pub(super) fn tool(tool: tool_list::Tool) -> wit::Tool {
-    let tool_list::Tool { name, description, json } = tool;
-    wit::Tool { name, description, json }
-}
-
-pub(super) fn pending_call(call: session::PendingCall) -> wit::PendingCall {
-    wit::PendingCall {
-        call: call.call.0,
-        key: call.key,
-        tool: call.tool,
-        attempts: call.attempts,
-        stage: stage(call.stage),
-    }
-}
-
 pub(super) fn event(event: event::Event) -> wit::Event {
     match event {
         event::Event::Connected(it) => wit::Event::Connected(server(it)),
-        event::Event::Disconnected(it) => wit::Event::Disconnected(failure(it)),
+        event::Event::Disconnected(it) => wit::Event::Disconnected(it),
         event::Event::LateAnswer(call) => wit::Event::LateAnswer(call.0),
         event::Event::Unclaimed(call) => wit::Event::Unclaimed(call.0),
         event::Event::Progress(call, params) => wit::Event::Progress(wit::Progress { call: call.0, params }),

@@ -42,7 +42,7 @@ pub(super) async fn drive(shared: Rc<Shared>) {
 
 struct Driver {
     shared: Rc<Shared>,
-    connecting: Vec<(Generation, Pending<Result<Connection, transport::Failure>>)>,
+    connecting: Vec<(Generation, Pending<Result<Connection, Failure>>)>,
     receiving: Vec<(Generation, Rc<Connection>, Pending<Received>)>,
     sending: Vec<(Receipt, Pending<Result<Delivery, SendError>>)>,
     closing: Vec<(Instant, Pending<()>)>,
@@ -121,7 +121,7 @@ impl Driver {
                 self.receiving.push((generation, connection, Box::pin(receive)));
                 Ok(())
             }
-            Err(failure) => Err(convert::failure_in(failure)),
+            Err(failure) => Err(failure),
         };
         self.shared.enter(|session| session.connected(now(), generation, result));
         true
@@ -215,9 +215,9 @@ fn poll_any<K: Copy, T>(futures: &mut Vec<(K, Pending<T>)>, cx: &mut Context<'_>
 /// Hands a message to the transport: it is moved, and gone.
 pub(super) async fn send(sending: Sending) -> Result<Delivery, SendError> {
     let Sending { connection, message, .. } = sending;
-    convert::sent(connection.send(convert::outgoing(message)).await)
+    connection.send(convert::outgoing(message)).await.map(convert::delivery)
 }
 
 async fn receive(connection: Rc<Connection>) -> Received {
-    convert::received(connection.receive().await)
+    connection.receive().await.map(convert::incoming)
 }

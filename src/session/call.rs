@@ -170,7 +170,8 @@ impl Call {
     }
 
     fn unknown_at(self, stage: Stage, cause: Cause) -> Outcome {
-        Outcome::Unknown(UnknownOutcome {
+        Outcome::UnknownOutcome(UnknownOutcome {
+            message: UnknownOutcome::message(&self.tool, self.attempts, &cause),
             call: self.id,
             key: self.key,
             tool: self.tool,

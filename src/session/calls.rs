@@ -326,7 +326,7 @@ impl Session {
 
     /// What is left to await of a call that ended.
     fn await_late(&mut self, id: CallId, verdict: &Verdict, requests: Vec<RequestId>) {
-        let Ok(Outcome::Unknown(unknown)) = verdict else {
+        let Ok(Outcome::UnknownOutcome(unknown)) = verdict else {
             for request in requests {
                 self.requests.remove(&request);
             }
@@ -365,7 +365,9 @@ impl Session {
         let Some(at) = self.actions.iter().position(is_verdict) else {
             return;
         };
-        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(_))))) = self.actions.remove(at) {
+        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::UnknownOutcome(_))))) =
+            self.actions.remove(at)
+        {
             self.events.push(Event::Unclaimed(id));
         }
     }

@@ -109,7 +109,7 @@ pub struct Forgotten {
 fn size(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Ok(result) | Outcome::ToolError(result) => result.json.len(),
-        Outcome::Unknown(_) => 0,
+        Outcome::UnknownOutcome(_) => 0,
     }
 }
 
@@ -126,6 +126,7 @@ mod tests {
             attempts: 1,
             stage: Stage::HandedOver,
             cause: Cause::TimedOut,
+            message: String::new(),
         }
     }
 

@@ -221,6 +221,8 @@ pub struct UnknownOutcome {
     pub stage: Stage,
     /// What ended the wait.
     pub cause: Cause,
+    /// A sentence for a model or a person.
+    pub message: String,
 }
 
 /// What became of a call that may have reached the server.
@@ -231,7 +233,7 @@ pub enum Outcome {
     /// Answered with `isError: true`.
     ToolError(ToolResult),
     /// Nobody can say.
-    Unknown(UnknownOutcome),
+    UnknownOutcome(UnknownOutcome),
 }
 
 /// A call's one verdict.
@@ -263,15 +265,14 @@ pub enum ReadError {
 }
 
 impl UnknownOutcome {
-    /// The sentence for a model or a person: what may have happened, what was not done, what to do.
-    pub fn message(&self) -> String {
-        let attempts = match self.attempts {
+    /// Its sentence: what may have happened, what was not done, what to do.
+    pub(super) fn message(tool: &str, attempts: u32, cause: &Cause) -> String {
+        let attempts = match attempts {
             1 => "Nothing was sent again".to_owned(),
             n => format!("It was sent {n} times, as the caller's policy allows, and not again after that"),
         };
         format!(
-            "The tool `{}` may have run: {}. {attempts}. Check the state before calling it again.",
-            self.tool, self.cause
+            "The tool `{tool}` may have run: {cause}. {attempts}. Check the state before calling it again."
         )
     }
 
