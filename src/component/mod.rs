@@ -18,7 +18,7 @@ mod driver;
 mod shared;
 
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
 /// A panic is a bug. It ends the instance; what it would say, nobody would hear.
 #[panic_handler]
