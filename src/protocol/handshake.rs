@@ -1,7 +1,5 @@
 //! The handshake of the revisions up to 2025-11-25: `initialize` and its answer.
 
-use core::fmt;
-
 use thiserror::Error;
 
 use crate::prelude::*;
@@ -58,21 +56,15 @@ pub enum HandshakeError {
     #[error("the answer to `initialize` names no protocol revision")]
     NoRevision,
     /// The server speaks a revision that this client does not.
-    #[error("the server speaks the protocol revision `{found}`; this client speaks {}", Known)]
+    #[error(
+        "the server speaks the protocol revision `{found}`; this client speaks {} to {}",
+        Revision::OLDEST,
+        Revision::LATEST
+    )]
     UnknownRevision {
         /// What it speaks, cut to a reasonable length.
         found: String,
     },
-}
-
-/// The known revisions, as a list for people.
-struct Known;
-
-impl fmt::Display for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
-        f.write_str(&names.join(", "))
-    }
 }
 
 /// The `initialize` request, which offers the newest revision and no capability.

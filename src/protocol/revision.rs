@@ -19,6 +19,9 @@ impl Revision {
     /// Every revision, oldest first.
     pub const ALL: [Self; 4] = [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
 
+    /// The oldest.
+    pub const OLDEST: Self = Self::V2024_11_05;
+
     /// The newest, which the handshake offers.
     pub const LATEST: Self = Self::V2025_11_25;
 
