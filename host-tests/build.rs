@@ -41,14 +41,7 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
         .current_dir(root)
-        .args([
-            "rustc",
-            "--package",
-            "noreplay",
-            "--lib",
-            "--crate-type",
-            "cdylib",
-        ])
+        .args(["rustc", "--package", "noreplay", "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "component", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
@@ -61,10 +54,7 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
 
 /// `wasm-component-ld`, which lies in the toolchain.
 fn linker() -> PathBuf {
-    let bin = sysroot()
-        .join("lib/rustlib")
-        .join(variable("HOST"))
-        .join("bin");
+    let bin = sysroot().join("lib/rustlib").join(variable("HOST")).join("bin");
     let linker = bin.join(format!("wasm-component-ld{}", env::consts::EXE_SUFFIX));
     if !linker.exists() {
         fail(&format!(
@@ -77,12 +67,7 @@ fn linker() -> PathBuf {
 
 /// Adds the wasm target through rustup where it is missing.
 fn ensure_target() {
-    if sysroot()
-        .join("lib/rustlib")
-        .join(TARGET)
-        .join("lib")
-        .is_dir()
-    {
+    if sysroot().join("lib/rustlib").join(TARGET).join("lib").is_dir() {
         return;
     }
     let rustup = env::var_os("RUSTUP").unwrap_or_else(|| "rustup".into());

@@ -1,6 +1,15 @@
 //! An MCP client that never replays a tool call whose outcome it does not know.
 //!
-//! The library needs no operating system, hence no `std`: it compiles to a component a third smaller.
+//! Compiled for wasm this crate is the component `noreplay:mcp/mcp-client` (see `wit/`); compiled natively it
+//! is the same client without its shell, for tests.
+//!
+//! | module | one idea |
+//! |---|---|
+//! | [`session`] | the sans-IO core: events and time in, actions and verdicts out |
+//! | [`protocol`] | JSON-RPC and MCP on the wire |
+//! | `component` | the async shell, wasm only |
+//!
+//! It needs no operating system, hence no `std`: that makes the component smaller by a tenth.
 #![no_std]
 #![cfg_attr(not(target_family = "wasm"), forbid(unsafe_code))]
 

@@ -1,3 +1,58 @@
-//! A wasmtime host for noreplay.
-/// The component's file.
-pub const COMPONENT: &str = env!("NOREPLAY_COMPONENT");
+//! A wasmtime host for noreplay: runs the component over any transport.
+//!
+//! ```
+//! use host_tests::ledger::{LedgerServer, Step, closed};
+//! use host_tests::{Outcome, Runtime, ToolCall};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A server that charges, and whose answer to the first charge is lost.
+//! let server = LedgerServer::new().on("tools/call", 1, [Step::Execute, Step::Lose(closed())]);
+//!
+//! let client = Runtime::built()?.client(server.clone());
+//! let session = client.session("ledger", client.default_options().await?).await?;
+//! let outcome = session.call_tool(ToolCall::new("pay").arguments(r#"{"amount":5}"#)).await?;
+//!
+//! // Nobody can say whether it ran. It did; and it was not called again.
+//! assert!(matches!(outcome, Ok(Outcome::UnknownOutcome(_))));
+//! assert_eq!(server.ledger().effects().len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Runtime`] is the compiled component, [`Client`] an instance of it, [`Session`] a session.
+//! - [`transport`] is what a host implements to reach servers; [`transport::stdio`] reaches child
+//!   processes.
+//! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
+//!   on command.
+//! - [`verdict`] writes what became of a call as JSON.
+//!
+//! Unix only: child processes are ended by process group.
+
+pub mod bindings;
+pub mod client;
+mod clock;
+mod failure;
+mod host;
+pub mod ledger;
+pub mod runtime;
+mod tool_call;
+pub mod transport;
+pub mod verdict;
+
+pub use bindings::exports::noreplay::mcp::client::{
+    Cause, Diagnostic, Event, Grant, HandshakeFailure, Implementation, Initialised, Limits, NotExecuted,
+    Notification, Options, Outcome, Ownership, PendingCall, Progress, ReadError, Recovery, Resend, Server,
+    Stage, Timing, Tool, ToolCall, ToolResult, Undecodable, UnknownOutcome,
+};
+pub use bindings::noreplay::mcp::types::{CallId, Failure, FailureKind, Json, Refusal, RpcError};
+pub use client::{Client, ClientError, Session};
+pub use runtime::Runtime;
+
+/// The component that this crate's build made.
+pub const COMPONENT: &[u8] = include_bytes!(env!("NOREPLAY_COMPONENT"));
+
+/// The README's code is compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -154,6 +154,8 @@ impl Waiting<'_> {
                 }
                 Poll::Ready(Step::Send(sending)) => {
                     self.sending = Some((sending.receipt, Box::pin(send(sending))));
+                    // Once more, so that the slot knows whom to wake.
+                    continue;
                 }
                 Poll::Pending => {}
             }

@@ -1,0 +1,77 @@
+//! `noreplay call`: one call.
+
+use std::time::Duration;
+
+use clap::Args;
+use host_tests::{ClientError, NotExecuted, Outcome, Session, ToolCall, verdict};
+
+use crate::target::{Target, json_object, time};
+use crate::wait::Waiting;
+use crate::{Exit, Failure, print, text};
+
+/// The arguments of `call`.
+#[derive(Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    target: Target,
+
+    /// The tool
+    #[arg(long, value_name = "NAME")]
+    tool: String,
+
+    /// The call's arguments, a JSON object
+    #[arg(long, value_name = "JSON", value_parser = json_object)]
+    args: Option<String>,
+
+    /// The request's `_meta`, a JSON object
+    #[arg(long, value_name = "JSON", value_parser = json_object)]
+    meta: Option<String>,
+
+    /// How long the call may take, such as 30s [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    timeout: Option<Duration>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Call {
+    pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let session = self.target.session().await?;
+        let waiting = Waiting::new(&session, format!("calling {}", self.tool));
+        let verdict = call(&session, self.call()).await?;
+        drop(waiting);
+        let line = if self.json { verdict::call(&verdict).to_string() } else { text::verdict(&verdict) };
+        // What is known is told before anything else can go wrong.
+        let printed = print(&line);
+        session.close().await?;
+        printed?;
+        Ok(Exit::of(&verdict))
+    }
+
+    fn call(&self) -> ToolCall {
+        let mut call = ToolCall::new(&self.tool).progress();
+        call.arguments.clone_from(&self.args);
+        call.meta.clone_from(&self.meta);
+        match self.timeout {
+            Some(limit) => call.timeout(limit),
+            None => call,
+        }
+    }
+}
+
+/// Calls, and cancels the call when the user asks to stop. The verdict comes all the same.
+async fn call(session: &Session, call: ToolCall) -> Result<Result<Outcome, NotExecuted>, ClientError> {
+    let mut calling = std::pin::pin!(session.call_tool(call));
+    loop {
+        tokio::select! {
+            verdict = &mut calling => return verdict,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                for pending in session.pending().await? {
+                    session.cancel(pending.call).await?;
+                }
+            }
+        }
+    }
+}

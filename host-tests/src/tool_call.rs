@@ -1,0 +1,49 @@
+//! A tool call, put together member by member.
+
+use std::time::Duration;
+
+use crate::ToolCall;
+
+impl ToolCall {
+    /// A call of the tool `name`, without arguments, under the session's own deadline.
+    pub fn new(name: impl Into<String>) -> ToolCall {
+        ToolCall {
+            name: name.into(),
+            key: None,
+            arguments: None,
+            meta: None,
+            progress: false,
+            timeout_ms: None,
+        }
+    }
+
+    /// The caller's own name for the call.
+    #[must_use]
+    pub fn key(self, key: impl Into<String>) -> ToolCall {
+        ToolCall { key: Some(key.into()), ..self }
+    }
+
+    /// The arguments, a JSON object, sent byte for byte.
+    #[must_use]
+    pub fn arguments(self, json: impl Into<String>) -> ToolCall {
+        ToolCall { arguments: Some(json.into()), ..self }
+    }
+
+    /// The request's `_meta`, a JSON object, sent byte for byte.
+    #[must_use]
+    pub fn meta(self, json: impl Into<String>) -> ToolCall {
+        ToolCall { meta: Some(json.into()), ..self }
+    }
+
+    /// Asks the server for progress.
+    #[must_use]
+    pub fn progress(self) -> ToolCall {
+        ToolCall { progress: true, ..self }
+    }
+
+    /// The hard limit on the whole call, in whole milliseconds.
+    #[must_use]
+    pub fn timeout(self, limit: Duration) -> ToolCall {
+        ToolCall { timeout_ms: Some(u32::try_from(limit.as_millis()).unwrap_or(u32::MAX)), ..self }
+    }
+}

@@ -1,0 +1,257 @@
+//! A session under test, with a caller, a clock and a transport in the test's hand. Everything that the
+//! session wants done is carried out at once or written down.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(unreachable_pub, reason = "a module of test binaries")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use noreplay::session::event::Event;
+use noreplay::session::evidence::SendError;
+use noreplay::session::policy::Options;
+use noreplay::session::time::Instant;
+use noreplay::session::verdict::{
+    CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, UnknownOutcome, Verdict,
+};
+use noreplay::session::{Action, Delivery, Incoming, Receipt, Resolution, Session, ToolCall, What};
+
+/// A message that the session gave away.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub receipt: Receipt,
+    pub call: Option<CallId>,
+    pub method: String,
+    pub text: String,
+}
+
+impl Sent {
+    /// The request's id on the wire.
+    pub fn id(&self) -> u64 {
+        match self.receipt.what {
+            What::Request(request) => request.0,
+            What::Initialized | What::Control => panic!("no request: {self:?}"),
+        }
+    }
+}
+
+/// The session, and what it did.
+pub struct Bench {
+    pub session: Session,
+    pub now: Instant,
+    /// Every message, in order.
+    pub wire: Vec<Sent>,
+    pub connects: Vec<Generation>,
+    /// The connections let go of, and whether in order.
+    pub disconnects: Vec<(Generation, bool)>,
+    pub verdicts: BTreeMap<CallId, Verdict>,
+    pub resolutions: Vec<Resolution>,
+}
+
+impl Bench {
+    pub fn new(options: Options) -> Self {
+        Self {
+            session: Session::new(options, Box::leak(Box::default())),
+            now: Instant::from_nanos(1),
+            wire: Vec::new(),
+            connects: Vec::new(),
+            disconnects: Vec::new(),
+            verdicts: BTreeMap::new(),
+            resolutions: Vec::new(),
+        }
+    }
+
+    /// A session whose connection is up.
+    pub fn up(options: Options) -> Self {
+        let mut bench = Self::new(options);
+        bench.reconnect();
+        bench.handshake();
+        bench.resolutions.clear();
+        bench
+    }
+
+    /// Enters the session, then does what it asks for.
+    pub fn enter<T>(&mut self, step: impl FnOnce(&mut Session, Instant) -> T) -> T {
+        let result = step(&mut self.session, self.now);
+        while let Some(action) = self.session.poll_action() {
+            match action {
+                Action::Connect { generation } => self.connects.push(generation),
+                Action::Send { call, receipt, message } => {
+                    let text = String::from_utf8(message.bytes).unwrap();
+                    assert!(!text.contains('\n'), "{text}");
+                    self.wire.push(Sent { receipt, call, method: message.method.to_owned(), text });
+                }
+                Action::Abandon { .. } => {}
+                Action::Disconnect { generation, orderly } => self.disconnects.push((generation, orderly)),
+                Action::Resolve(Resolution::Call(call, verdict)) => {
+                    let earlier = self.verdicts.insert(call, verdict);
+                    assert!(earlier.is_none(), "a second verdict, after {earlier:?}");
+                }
+                Action::Resolve(resolution) => self.resolutions.push(resolution),
+            }
+        }
+        result
+    }
+
+    pub fn reconnect(&mut self) {
+        self.enter(|session, now| session.reconnect(now));
+    }
+
+    /// Lets the connection that is being opened come up, with the newest revision.
+    pub fn handshake(&mut self) {
+        self.handshake_of("2025-11-25");
+    }
+
+    pub fn handshake_of(&mut self, revision: &str) {
+        let generation = *self.connects.last().unwrap();
+        self.enter(|session, now| session.connected(now, generation, Ok(())));
+        let initialize = self.wire.last().unwrap().clone();
+        assert_eq!(initialize.method, "initialize");
+        self.sent(&initialize, Ok(Delivery::HandedOver));
+        let result = format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}"#
+        );
+        self.answer(&initialize, &result);
+        let initialized = self.wire.last().unwrap().clone();
+        assert_eq!(initialized.method, "notifications/initialized");
+        self.sent(&initialized, Ok(Delivery::HandedOver));
+    }
+
+    /// Begins a call that is not refused at once.
+    pub fn call(&mut self, tool: &str) -> CallId {
+        self.try_call(ToolCall { name: tool.to_owned(), ..ToolCall::default() }).unwrap()
+    }
+
+    pub fn try_call(&mut self, call: ToolCall) -> Result<CallId, NotExecuted> {
+        self.enter(|session, now| session.call(now, call))
+    }
+
+    /// Begins a call, and lets the transport take its message.
+    pub fn handed_over(&mut self, tool: &str) -> (CallId, Sent) {
+        let call = self.call(tool);
+        let sent = self.last_of(call);
+        self.sent(&sent, Ok(Delivery::HandedOver));
+        (call, sent)
+    }
+
+    /// The last message of a call.
+    pub fn last_of(&self, call: CallId) -> Sent {
+        self.wire.iter().rev().find(|sent| sent.call == Some(call)).expect("it was given away").clone()
+    }
+
+    /// How often a call was given away.
+    pub fn times_sent(&self, call: CallId) -> usize {
+        self.wire.iter().filter(|sent| sent.call == Some(call)).count()
+    }
+
+    pub fn count(&self, method: &str) -> usize {
+        self.wire.iter().filter(|sent| sent.method == method).count()
+    }
+
+    pub fn sent(&mut self, sent: &Sent, result: Result<Delivery, SendError>) {
+        self.enter(|session, now| session.sent(now, sent.receipt, result));
+    }
+
+    /// The current connection.
+    pub fn generation(&self) -> Generation {
+        *self.connects.last().unwrap()
+    }
+
+    /// A message comes on the current connection.
+    pub fn deliver(&mut self, text: impl AsRef<[u8]>) {
+        let generation = self.generation();
+        self.deliver_on(generation, None, text);
+    }
+
+    pub fn deliver_on(&mut self, generation: Generation, channel: Option<u64>, text: impl AsRef<[u8]>) {
+        let channel = channel.map(noreplay::protocol::jsonrpc::RequestId);
+        let incoming = Incoming::Message { bytes: text.as_ref().to_vec(), channel };
+        self.enter(|session, now| session.received(now, generation, Ok(incoming)));
+    }
+
+    /// The answer to a request, on its connection.
+    pub fn answer(&mut self, sent: &Sent, result: &str) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, sent.id());
+        self.deliver_on(sent.receipt.generation, None, text);
+    }
+
+    pub fn receive(&mut self, incoming: Result<Incoming, Failure>) {
+        let generation = self.generation();
+        self.enter(|session, now| session.received(now, generation, incoming));
+    }
+
+    /// The current connection is lost.
+    pub fn lose(&mut self, kind: FailureKind) {
+        self.receive(Err(failure(kind)));
+    }
+
+    /// Time passes, deadline by deadline.
+    pub fn advance(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while let Some(next) = self.session.next_deadline().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.enter(|session, now| session.tick(now));
+        }
+        self.now = end;
+    }
+
+    /// A call's verdict, which is there.
+    pub fn verdict(&self, call: CallId) -> &Verdict {
+        self.verdicts.get(&call).unwrap_or_else(|| panic!("no verdict of {call:?}"))
+    }
+
+    /// The unknown outcome that a call ended with.
+    pub fn unknown(&self, call: CallId) -> &UnknownOutcome {
+        match self.verdict(call) {
+            Ok(Outcome::UnknownOutcome(unknown)) => unknown,
+            other => panic!("not unknown: {other:?}"),
+        }
+    }
+
+    pub fn cause(&self, call: CallId) -> &Cause {
+        &self.unknown(call).cause
+    }
+
+    /// The result that a call ended with.
+    pub fn ok(&self, call: CallId) -> &str {
+        match self.verdict(call) {
+            Ok(Outcome::Ok(result)) => &result.json,
+            other => panic!("not ok: {other:?}"),
+        }
+    }
+
+    pub fn warnings(&self, call: CallId) -> &[String] {
+        match self.verdict(call) {
+            Ok(Outcome::Ok(result) | Outcome::ToolError(result)) => &result.warnings,
+            other => panic!("not answered: {other:?}"),
+        }
+    }
+
+    pub fn not_executed(&self, call: CallId) -> &NotExecuted {
+        match self.verdict(call) {
+            Err(reason) => reason,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    pub fn is_pending(&self, call: CallId) -> bool {
+        !self.verdicts.contains_key(&call)
+            && self.session.pending().iter().any(|pending| pending.call == call)
+    }
+
+    /// The events so far, without those of the connection itself.
+    pub fn events(&mut self) -> Vec<Event> {
+        let events = std::iter::from_fn(|| self.session.poll_event());
+        events.filter(|event| !matches!(event, Event::Connected(_) | Event::Disconnected(_))).collect()
+    }
+}
+
+/// What a tool that did its work answers.
+pub const DONE: &str = r#"{"content":[{"type":"text","text":"done"}]}"#;
+
+pub fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, detail: vec!["outer".to_owned(), "inner".to_owned()] }
+}
+
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
