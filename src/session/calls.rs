@@ -7,7 +7,7 @@ use crate::protocol::json::Object;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
 
-use super::call::{Call, Doubt, Ready, State};
+use super::call::{Call, Doubt, Ending, Ready, State};
 use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
@@ -120,11 +120,11 @@ impl Session {
             return false;
         };
         if let Some(attempt) = call.attempt() {
-            let reason = if cause == Cause::TimedOut { "deadline" } else { "cancelled" };
+            let reason = if kind == FailureKind::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
         let reason = NotExecuted::NotSent(Failure::new(kind, detail));
-        self.end(call, |call| call.end(cause, reason));
+        self.end(call, Ending::GivenUp(cause, reason));
         true
     }
 
@@ -239,10 +239,11 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
-        self.end(call, |call| match refused {
-            Some(cause) if call.doubt.is_none() => Ok(call.unknown(cause)),
-            _ => call.refuted(reason),
-        });
+        let ending = match refused {
+            Some(cause) if call.doubt.is_none() => Ending::Unknown(cause),
+            _ => Ending::Refuted(reason),
+        };
+        self.end(call, ending);
     }
 
     /// Nobody can say whether a call's attempt ran.
@@ -270,13 +271,13 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
-        self.end(call, |call| Ok(call.unknown(cause)));
+        self.end(call, Ending::Unknown(cause));
     }
 
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, |call| Ok(call.unknown(Cause::SessionReplaced)));
+            self.end(call, Ending::Unknown(Cause::SessionReplaced));
         }
     }
 
@@ -289,25 +290,25 @@ impl Session {
             handed_over.reached(Stage::Answered);
         }
         let outcome = answer(call.attempts);
-        self.end(call, |_| Ok(outcome));
+        self.end(call, Ending::Answered(outcome));
     }
 
     /// A call that is no longer held cannot get the connection it waits for.
     pub(super) fn call_cannot_connect(&mut self, id: CallId, reason: NotExecuted) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, |call| call.refuted(reason));
+            self.end(call, Ending::Refuted(reason));
         }
     }
 
     pub(super) fn close_calls(&mut self) {
         for (_, call) in self.calls.take() {
-            self.end(call, |call| call.end(Cause::Closed, NotExecuted::Closed));
+            self.end(call, Ending::GivenUp(Cause::Closed, NotExecuted::Closed));
         }
     }
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Box<Call>, verdict: impl FnOnce(Call) -> Verdict) {
+    fn end(&mut self, call: Box<Call>, ending: Ending) {
         let id = call.id;
         self.timers.remove(&(call.deadline, Timer::Call(id)));
         if matches!(call.state, State::Ready(_)) {
@@ -315,7 +316,7 @@ impl Session {
         }
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
-        let verdict = verdict(*call);
+        let verdict = call.verdict(ending);
         self.await_late(id, &verdict, requests);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
