@@ -92,12 +92,16 @@ impl Shared {
     /// may have to start the driver.
     pub(super) fn enter<T>(self: &Rc<Self>, step: impl FnOnce(&mut Session) -> T) -> T {
         let result = self.enter_from_sync(step);
+        self.ensure_driver();
+        result
+    }
+
+    fn ensure_driver(self: &Rc<Self>) {
         if !self.driving.get() && self.has_work() {
             self.driving.set(true);
             // Its end is of no interest to whoever starts it.
             drop(wit_bindgen::spawn_local(driver::drive(Rc::clone(self))));
         }
-        result
     }
 
     /// The same from a plain export, where no task can be started. There the driver runs already, or

@@ -159,7 +159,7 @@ fn read_one(text: &str) -> Result<Message<'_>, Malformed> {
     let (members, read) = Members::read(text);
     match read {
         Ok(()) => members.message(),
-        Err(error) => Err(members.malformed(error.to_string())),
+        Err(error) => Err(members.malformed(&error.to_string())),
     }
 }
 
@@ -207,13 +207,13 @@ impl<'a> Members<'a> {
         ResponseId::parse(id.get()).request()
     }
 
-    fn malformed(&self, reason: impl Into<String>) -> Malformed {
-        Malformed { request: self.answered(), reason: reason.into() }
+    fn malformed(&self, reason: &str) -> Malformed {
+        Malformed { request: self.answered(), reason: reason.to_owned() }
     }
 
     fn message(self) -> Result<Message<'a>, Malformed> {
         if let Some(name) = self.twice {
-            return Err(self.malformed(format!("the member `{name}` stands twice")));
+            return Err(self.malformed(&format!("the member `{name}` stands twice")));
         }
         if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(self.malformed("no JSON-RPC 2.0 message"));

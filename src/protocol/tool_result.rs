@@ -25,9 +25,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    fn warn(&mut self, warning: impl Into<String>) {
+    fn warn(&mut self, warning: &str) {
         if self.warnings.len() < WARNINGS {
-            self.warnings.push(warning.into());
+            self.warnings.push(warning.to_owned());
         }
     }
 }
@@ -65,10 +65,10 @@ fn read_content(content: Raw<'_>, reading: &mut Reading) {
             }
         });
         match kind {
-            None => reading.warn(format!("content block {index} has no type")),
+            None => reading.warn(&format!("content block {index} has no type")),
             Some(kind) if !BLOCKS.contains(&kind) => {
                 let kind: String = kind.trim_matches('"').chars().take(64).collect();
-                reading.warn(format!("content block {index} is of the unknown type `{kind}`"));
+                reading.warn(&format!("content block {index} is of the unknown type `{kind}`"));
             }
             Some(_) => {}
         }

@@ -59,7 +59,7 @@ impl Session {
             return Err(NotExecuted::InvalidCall(reason));
         }
         if self.in_flight() >= self.options.limits.in_flight {
-            let detail = format!("{} calls are in flight, as many as may be", self.in_flight());
+            let detail = &format!("{} calls are in flight, as many as may be", self.in_flight());
             return Err(NotExecuted::NotSent(Failure::new(FailureKind::Busy, detail)));
         }
         self.ensure_link(now)?;

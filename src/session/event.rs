@@ -79,15 +79,14 @@ impl Events {
     }
 
     /// Adds a diagnostic; the same one again only counts.
-    pub fn diagnose(&mut self, text: impl Into<String>) {
-        let text = text.into();
+    pub fn diagnose(&mut self, text: &str) {
         if let Some(Event::Diagnostic(last, count)) = self.queue.back_mut()
             && *last == text
         {
             *count = count.saturating_add(1);
             return;
         }
-        self.push(Event::Diagnostic(text, 1));
+        self.push(Event::Diagnostic(text.to_owned(), 1));
     }
 
     /// The next event. That some were dropped is told first: they were older.

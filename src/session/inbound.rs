@@ -73,13 +73,13 @@ impl Session {
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
                 if request != channel {
                     let text = format!("an answer to request {request} on the channel of {channel}");
-                    return self.events.diagnose(text);
+                    return self.events.diagnose(&text);
                 }
                 request
             }
             // An error for nobody, on a channel that only one request has, is for that one.
             (ResponseId::Null, Some(channel)) if body.is_err() => {
-                self.events.diagnose(format!("an error without an id, on the channel of {channel}"));
+                self.events.diagnose(&format!("an error without an id, on the channel of {channel}"));
                 channel
             }
             (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
@@ -91,11 +91,11 @@ impl Session {
             self.events.diagnose("an answer whose id is a string, to a request whose id is a number");
         }
         let Some(out) = self.requests.get(&request).copied() else {
-            return self.events.diagnose(format!("an answer to request {request}, which awaits none"));
+            return self.events.diagnose(&format!("an answer to request {request}, which awaits none"));
         };
         // An answer is one only on the connection that its attempt was made on.
         if out.generation != arrival.generation {
-            return self.events.diagnose(format!(
+            return self.events.diagnose(&format!(
                 "an answer to request {request} of connection {} on connection {}",
                 out.generation.0, arrival.generation.0
             ));
@@ -120,9 +120,9 @@ impl Session {
             Err(error) => {
                 let cause = match RpcError::read(error) {
                     Some(error) => Cause::AnsweredWithError(error),
-                    None => {
-                        Cause::Undecodable(self.undecodable("an error that cannot be read", arrival.bytes))
-                    }
+                    None => Cause::Undecodable(
+                        self.undecodable("an error that cannot be read".to_owned(), arrival.bytes),
+                    ),
                 };
                 self.answer_leaves_unknown(arrival.now, call, cause);
             }
@@ -205,7 +205,7 @@ impl Session {
                 let arrival = Arrival { now, generation, bytes: head, channel };
                 self.answer_unreadable(&arrival, request, reason);
             }
-            None => self.events.diagnose(format!("skipped a message of {reason}")),
+            None => self.events.diagnose(&format!("skipped a message of {reason}")),
         }
     }
 
@@ -239,7 +239,7 @@ impl Session {
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
             let method: String = method.chars().take(64).collect();
-            self.events.diagnose(format!("refused the server's request `{method}`"));
+            self.events.diagnose(&format!("refused the server's request `{method}`"));
         }
     }
 
@@ -289,7 +289,7 @@ impl Session {
         }
     }
 
-    fn undecodable(&self, reason: impl Into<String>, bytes: &[u8]) -> Undecodable {
+    fn undecodable(&self, reason: String, bytes: &[u8]) -> Undecodable {
         Undecodable::new(reason, bytes, self.options.limits.cause_bytes)
     }
 }

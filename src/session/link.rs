@@ -311,7 +311,7 @@ impl Session {
         if self.link.deadline().is_none_or(|until| until > now) {
             return;
         }
-        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, format!("{what} took too long"));
+        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, &format!("{what} took too long"));
         match self.link {
             Link::Pausing { .. } => {
                 self.link = Link::Down;

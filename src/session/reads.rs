@@ -219,7 +219,7 @@ fn read_error(reason: &NotExecuted) -> ReadError {
         NotExecuted::HandshakeFailed(failure) => ReadError::HandshakeFailed(failure),
         NotExecuted::NotSent(failure) => ReadError::Transport(failure),
         NotExecuted::Refused(refusal) => ReadError::Refused(refusal),
-        NotExecuted::InvalidCall(reason) => ReadError::Transport(Failure::new(FailureKind::Other, reason)),
+        NotExecuted::InvalidCall(reason) => ReadError::Transport(Failure::new(FailureKind::Other, &reason)),
         NotExecuted::Closed => ReadError::Closed,
     }
 }

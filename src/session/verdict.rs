@@ -21,8 +21,8 @@ pub struct Failure {
 
 impl Failure {
     /// A failure with one line of detail.
-    pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: vec![detail.into()] }
+    pub fn new(kind: FailureKind, detail: &str) -> Self {
+        Self { kind, detail: vec![detail.to_owned()] }
     }
 }
 
@@ -335,8 +335,8 @@ impl RpcError {
 
 impl Undecodable {
     /// Keeps no more than `limit` of the bytes.
-    pub(super) fn new(reason: impl Into<String>, bytes: &[u8], limit: usize) -> Self {
-        Self { reason: reason.into(), head: bytes[..bytes.len().min(limit)].to_vec() }
+    pub(super) fn new(reason: String, bytes: &[u8], limit: usize) -> Self {
+        Self { reason, head: bytes[..bytes.len().min(limit)].to_vec() }
     }
 }
 
