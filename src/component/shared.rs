@@ -162,7 +162,7 @@ impl Shared {
             }
             Action::Disconnect { generation, orderly } => {
                 let connection = self.connections.borrow_mut().remove(&generation);
-                self.order(Order::Disconnect(generation, connection.filter(|_| orderly)));
+                self.order(Order::Disconnect(generation, connection.filter(|_| orderly).map(|it| *it)));
             }
             Action::Resolve(resolution) => {
                 let waiter = match &resolution {

@@ -87,7 +87,7 @@ impl Session {
             earlier: Vec::new(),
             state: State::Ready(Ready::new(invocation)),
         };
-        self.calls.insert(id, Box::new(call));
+        self.calls.insert(id, call);
         self.queue.push_back(Queued::Call(id));
         Ok(id)
     }
@@ -231,7 +231,7 @@ impl Session {
                         call.doubt = Some(Doubt { stage, cause });
                     }
                     call.state = State::Ready(ready);
-                    self.calls.insert(id, call);
+                    self.calls.insert(id, *call);
                     self.queue.push_front(Queued::Call(id));
                     self.want_link(now);
                     return;
@@ -263,7 +263,7 @@ impl Session {
                     call.doubt = Some(Doubt { stage, cause });
                     call.earlier.push(request);
                     call.state = State::Ready(ready);
-                    self.calls.insert(id, call);
+                    self.calls.insert(id, *call);
                     self.queue.push_back(Queued::Call(id));
                     self.want_link(now);
                     return;

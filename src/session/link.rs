@@ -147,8 +147,8 @@ impl Session {
     fn replace_connections(&mut self, now: Instant) {
         self.drop_connections();
         let mut reads = Vec::new();
-        for (_, Awaited { purpose, .. }) in self.requests.take() {
-            match purpose {
+        for (_, out) in self.requests.take() {
+            match out.purpose {
                 Purpose::Call(call) => self.attempt_replaced(call),
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) => self.nothing_to_reconcile(call, true),
@@ -445,7 +445,7 @@ impl Session {
     }
 
     /// A connection is gone, and with it whatever was awaited late on it.
-    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Awaited)> {
+    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
         self.connections.remove(&generation);
         self.controls.retain(|control| control.receipt.generation != generation);
         let gone = self.requests.take_if(|out| out.generation == generation);

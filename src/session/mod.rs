@@ -256,8 +256,8 @@ pub struct Session {
     generations: u64,
     tickets: u64,
     tries: Tries,
-    calls: Table<CallId, Box<Call>>,
-    reads: Table<Ticket, Box<Read>>,
+    calls: Table<CallId, Call>,
+    reads: Table<Ticket, Read>,
     reconnects: Vec<Ticket>,
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
@@ -338,13 +338,13 @@ impl Session {
 
     /// When [`Session::tick`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let timer = self.timers.first().map(|((at, _), ())| *at);
+        let timer = self.timers.first().map(|(at, _)| *at);
         [timer, self.link.deadline()].into_iter().flatten().min()
     }
 
     /// Time has come so far.
     pub fn tick(&mut self, now: Instant) {
-        while let Some(((at, timer), ())) = self.timers.first().copied()
+        while let Some((at, timer)) = self.timers.first().copied()
             && at <= now
         {
             self.timers.remove(&(at, timer));

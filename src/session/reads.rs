@@ -76,7 +76,7 @@ impl Session {
         }
         let deadline = now + self.options.timing.call;
         self.timers.insert((deadline, Timer::Read(ticket)), ());
-        self.reads.insert(ticket, Box::new(Read::new(deadline)));
+        self.reads.insert(ticket, Read::new(deadline));
         self.queue.push_back(Queued::Read(ticket));
         ticket
     }
@@ -176,7 +176,7 @@ impl Session {
             return self.read_ended(ticket, Err(error));
         }
         let (deadline, tries) = (read.deadline, read.tries + 1);
-        **read = Read { tries, ..Read::new(deadline) };
+        *read = Read { tries, ..Read::new(deadline) };
         self.queue.push_back(Queued::Read(ticket));
         self.want_link(now);
     }

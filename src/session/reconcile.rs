@@ -58,8 +58,8 @@ impl Session {
     }
 
     pub(super) fn end_reconcile(&mut self, ticket: Ticket, outcome: Option<Outcome>) {
-        if let Some(Reconcile { deadline, .. }) = self.reconciles.remove(&ticket) {
-            self.timers.remove(&(deadline, Timer::Reconcile(ticket)));
+        if let Some(reconcile) = self.reconciles.remove(&ticket) {
+            self.timers.remove(&(reconcile.deadline, Timer::Reconcile(ticket)));
             self.resolve(Resolution::Reconcile(ticket, outcome));
         }
     }

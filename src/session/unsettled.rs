@@ -20,7 +20,7 @@ struct Entry {
 /// The latest of them, bounded in number; late answers in bytes as well.
 #[derive(Debug)]
 pub struct Unsettled {
-    entries: Table<CallId, Box<Entry>>,
+    entries: Table<CallId, Entry>,
     /// The calls whose late answers are kept, oldest first.
     answered: VecDeque<CallId>,
     bytes: usize,
@@ -41,11 +41,11 @@ impl Unsettled {
     /// was forgotten for it, with its requests.
     pub fn add(&mut self, unknown: &UnknownOutcome, awaited: Vec<RequestId>) -> Option<Forgotten> {
         let entry = Entry { unknown: unknown.trimmed(self.most_cause), awaited, late: None };
-        self.entries.insert(unknown.call, Box::new(entry));
+        self.entries.insert(unknown.call, entry);
         if self.entries.len() <= self.most {
             return None;
         }
-        let oldest = self.entries.first()?.0;
+        let oldest = *self.entries.first()?;
         self.forget(oldest)
     }
 
