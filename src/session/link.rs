@@ -21,9 +21,7 @@ use super::time::Instant;
 use super::verdict::{
     Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
 };
-use super::{
-    Action, Awaited, Control, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What,
-};
+use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What};
 
 /// How long calls wait for a transport that does not return from sending `notifications/initialized`:
 /// the server has answered, so that it is a matter of order only, and a call bears its own risk.
@@ -167,7 +165,7 @@ impl Session {
             generations.push(generation);
         }
         self.connections = Table::default();
-        self.controls.clear();
+        self.actions.retain(|action| !matches!(action, Action::Send { .. }));
         self.link = Link::Down;
         for generation in generations {
             self.disconnect(generation);
@@ -204,8 +202,7 @@ impl Session {
         self.requests.insert(request, Awaited { generation, purpose: Purpose::Initialize });
         self.link = Link::Initializing { generation, until };
         let message = handshake::initialize(request, &self.options.client);
-        self.controls
-            .push_back(Control { receipt: Receipt { generation, what: What::Request(request) }, message });
+        self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
     /// The answer to `initialize` came.
@@ -241,10 +238,7 @@ impl Session {
         let revision = server.revision;
         self.introduce(generation, server);
         self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
-        self.controls.push_back(Control {
-            receipt: Receipt { generation, what: What::Initialized },
-            message: message::initialized(revision),
-        });
+        self.send(Receipt { generation, what: What::Initialized }, message::initialized(revision));
     }
 
     fn introduce(&mut self, generation: Generation, server: Server) {
@@ -402,7 +396,7 @@ impl Session {
         }
         connection.controls += 1;
         let receipt = Receipt { generation, what: What::Control };
-        self.controls.push_back(Control { receipt, message });
+        self.send(receipt, message);
     }
 
     /// What a failed `send` says of its connection: it takes no more messages, or its session ended.
@@ -447,7 +441,9 @@ impl Session {
     /// A connection is gone, and with it whatever was awaited late on it.
     fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
         self.connections.remove(&generation);
-        self.controls.retain(|control| control.receipt.generation != generation);
+        self.actions.retain(
+            |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
+        );
         let gone = self.requests.take_if(|out| out.generation == generation);
         for (_, out) in &gone {
             if let Purpose::Late(call) = out.purpose {

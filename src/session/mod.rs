@@ -237,13 +237,6 @@ enum Timer {
     Reconcile(Ticket),
 }
 
-/// A message of the session's own that waits to be taken.
-#[derive(Debug)]
-struct Control {
-    receipt: Receipt,
-    message: Outgoing,
-}
-
 /// One client's session with one server, across connections.
 #[derive(Debug)]
 pub struct Session {
@@ -262,7 +255,6 @@ pub struct Session {
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
     queue: VecDeque<Queued>,
-    controls: VecDeque<Control>,
     timers: Table<(Instant, Timer), ()>,
     actions: VecDeque<Action>,
     keys: Keys,
@@ -291,7 +283,6 @@ impl Session {
             reconciles: Table::default(),
             requests: Table::default(),
             queue: VecDeque::new(),
-            controls: VecDeque::new(),
             timers: Table::default(),
             actions: VecDeque::new(),
             keys: Keys::default(),
@@ -305,9 +296,6 @@ impl Session {
     pub fn poll_action(&mut self) -> Option<Action> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
-        }
-        if let Some(Control { receipt, message }) = self.controls.pop_front() {
-            return Some(Action::Send { call: None, receipt, message });
         }
         while let Link::Up { generation } = self.link {
             let sent = match self.queue.pop_front()? {
@@ -380,7 +368,6 @@ impl Session {
             return;
         }
         self.actions.retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
-        self.controls.clear();
         self.queue.clear();
         self.drop_connections();
         self.close_calls();
@@ -391,6 +378,11 @@ impl Session {
         self.close_reconciles();
         self.requests = Table::default();
         self.timers = Table::default();
+    }
+
+    /// Sends a message of the session's own.
+    fn send(&mut self, receipt: Receipt, message: Outgoing) {
+        self.actions.push_back(Action::Send { call: None, receipt, message });
     }
 
     fn ticket(&mut self) -> Ticket {
