@@ -32,16 +32,15 @@ impl<K: Ord, V> Table<K, V> {
         }
     }
 
-    /// Adds an entry, and returns the one that it replaces.
-    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<Box<V>> {
+    /// Adds an entry, or replaces the one that the key has; tells whether it had none.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> bool {
         let value = Box::new(value);
-        match self.find(&key) {
-            Ok(at) => Some(core::mem::replace(&mut self.0[at].1, value)),
-            Err(at) => {
-                self.0.insert(at, (key, value));
-                None
-            }
+        let found = self.find(&key);
+        match found {
+            Ok(at) => self.0[at].1 = value,
+            Err(at) => self.0.insert(at, (key, value)),
         }
+        found.is_err()
     }
 
     /// Takes an entry out.
@@ -101,7 +100,7 @@ mod tests {
             table.insert(key, key * 10);
         }
         assert_eq!(table.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
-        assert_eq!(table.insert(3, 0), Some(Box::new(30)));
+        assert!(!table.insert(3, 0));
         assert_eq!((table.get(&3), table.get(&4), table.get(&10)), (Some(&0), None, None));
         assert_eq!((table.remove(&1), table.remove(&1), table.len()), (Some(Box::new(10)), None, 4));
         assert_eq!(table.take_if(|value| *value > 60), [(7, Box::new(70)), (9, Box::new(90))]);

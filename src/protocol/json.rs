@@ -87,26 +87,28 @@ impl Object {
 /// Whether a valid JSON text holds an escape of half a surrogate pair.
 fn has_lone_surrogate(json: &str) -> bool {
     let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let Some((_, length)) = escape(&rest[at..]) else {
+    while let Some((_, escape)) = rest.split_once('\\') {
+        let Some((_, after)) = escaped(escape) else {
             return true;
         };
-        rest = rest.get(at + length..).unwrap_or_default();
+        rest = after;
     }
     false
 }
 
-/// The character that an escape at the start of a valid text stands for, and the length of the escape;
-/// none for half a surrogate pair.
-fn escape(text: &str) -> Option<(char, usize)> {
-    if let Some(unit) = code_unit(text) {
-        let Some(c) = char::from_u32(unit.into()) else {
-            let pair = [unit, code_unit(text.get(6..)?)?];
-            return char::decode_utf16(pair).next()?.ok().map(|c| (c, 12));
-        };
-        return Some((c, 6));
-    }
-    let c = match text.chars().nth(1)? {
+/// The character that an escape stands for, and the text after it; none for half a surrogate pair.
+/// The text is valid, and begins after the escape's backslash.
+fn escaped(text: &str) -> Option<(char, &str)> {
+    let mut chars = text.chars();
+    let c = match chars.next()? {
+        'u' => {
+            let (unit, rest) = code_unit(chars.as_str())?;
+            if let Some(c) = char::from_u32(unit.into()) {
+                return Some((c, rest));
+            }
+            let (low, rest) = code_unit(rest.strip_prefix("\\u")?)?;
+            return Some((char::decode_utf16([unit, low]).next()?.ok()?, rest));
+        }
         'b' => '\u{8}',
         'f' => '\u{c}',
         'n' => '\n',
@@ -114,13 +116,13 @@ fn escape(text: &str) -> Option<(char, usize)> {
         't' => '\t',
         itself => itself,
     };
-    Some((c, 2))
+    Some((c, chars.as_str()))
 }
 
-/// The code unit of a `\uXXXX` at the start of the text.
-fn code_unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok()
+/// The code unit that four hexadecimal digits name, and the text after them.
+fn code_unit(text: &str) -> Option<(u16, &str)> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    Some((u16::from_str_radix(digits, 16).ok()?, rest))
 }
 
 /// The string that a value is, if it is one.
@@ -135,11 +137,11 @@ fn unescaped(value: Raw<'_>) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(rest));
     }
     let mut text = String::with_capacity(rest.len());
-    while let Some(at) = rest.find('\\') {
-        let (c, length) = escape(&rest[at..])?;
-        text.push_str(&rest[..at]);
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        let (c, after) = escaped(escape)?;
+        text.push_str(plain);
         text.push(c);
-        rest = rest.get(at + length..)?;
+        rest = after;
     }
     text.push_str(rest);
     Some(Cow::Owned(text))
@@ -279,6 +281,51 @@ mod tests {
         ] {
             assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::LoneSurrogate)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_string_is_read_as_its_author_meant_it() {
+        let read = |json: &str| string(Raw::parse(json).unwrap());
+        for (json, text) in [
+            (r#""""#, ""),
+            (r#""plain""#, "plain"),
+            (r#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#""\u0069\u00e9 \ud83d\ude00!""#, "i\u{e9} \u{1f600}!"),
+            (r#""\\u0069""#, "\\u0069"),
+        ] {
+            assert_eq!(read(json).as_deref(), Some(text), "{json}");
+            assert_eq!(serde_json::from_str::<String>(json).unwrap(), text);
+        }
+        for json in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83d\u0069""#, "7", "null", "[]"] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_as_far_as_it_goes() {
+        let names = |text: &str| {
+            let mut names = Vec::new();
+            let read = members(text, &mut |name, value| names.push(format!("{name}={}", value.get())));
+            (names.join(" "), read.is_ok())
+        };
+        for (text, found, whole) in [
+            ("{}", "", true),
+            (" { } \n", "", true),
+            (r#"{"a":1,"\u0062" : [ 2 ] }"#, "a=1 b=[ 2 ]", true),
+            (r#"{"a":1,}"#, "a=1", false),
+            (r#"{"a":1 "b":2}"#, "a=1", false),
+            (r#"{"a":1}{"#, "a=1", false),
+            (r#"{"a":1,"b":"#, "a=1", false),
+            (r#"{"a":1,2:3}"#, "a=1", false),
+            (r#"{,"a":1}"#, "", false),
+            ("{\u{c}}", "", false),
+        ] {
+            assert_eq!(names(text), (found.to_owned(), whole), "{text}");
+        }
+        assert!(matches!(members("[]", &mut |_, _| {}), Err(JsonError::NotAnObject)));
+        assert!(matches!(elements("{}", &mut |_| {}), Err(JsonError::NotAnArray)));
+        assert!(matches!(members(r#"{"\ud800":1}"#, &mut |_, _| {}), Err(JsonError::LoneSurrogate)));
+        assert!(matches!(elements("[1,]", &mut |_| {}), Err(JsonError::Syntax(_))));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) struct Keys {
 impl Keys {
     /// Uses a name. False if it is used already.
     pub(super) fn claim(&mut self, key: &str) -> bool {
-        if self.used.insert(key.to_owned(), ()).is_some() {
+        if !self.used.insert(key.to_owned(), ()) {
             return false;
         }
         self.order.push_back(key.to_owned());

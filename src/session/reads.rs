@@ -46,7 +46,7 @@ impl Read {
         }
         self.tools.extend(page.tools);
         if let Some(cursor) = &page.next {
-            if !self.seen.insert(cursor.clone(), ()).is_none() {
+            if !self.seen.insert(cursor.clone(), ()) {
                 return Err(ReadError::Endless("the server repeats a cursor".to_owned()));
             }
             if self.seen.len() >= PAGES {
