@@ -28,6 +28,13 @@ wit_bindgen::generate!({
         "noreplay:mcp/client@0.3.0/read-error": crate::session::verdict::ReadError,
         "noreplay:mcp/client@0.3.0/tool": crate::protocol::tool_list::Tool,
         "noreplay:mcp/client@0.3.0/pending-call": crate::session::PendingCall,
+        "noreplay:mcp/client@0.3.0/grant": crate::session::policy::Grant,
+        "noreplay:mcp/client@0.3.0/implementation": crate::protocol::handshake::Implementation,
+        "noreplay:mcp/client@0.3.0/server": crate::protocol::handshake::Server,
+        "noreplay:mcp/client@0.3.0/event": crate::session::event::Event,
+        "noreplay:mcp/client@0.3.0/progress": crate::session::event::Progress,
+        "noreplay:mcp/client@0.3.0/notification": crate::session::event::Notification,
+        "noreplay:mcp/client@0.3.0/diagnostic": crate::session::event::Diagnostic,
     },
 });
 

@@ -7,15 +7,15 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::handshake::Server;
 use crate::protocol::tool_list::Tool;
+use crate::session::event::Event;
 use crate::session::evidence::SendError;
 use crate::session::policy;
 use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError, UnknownOutcome};
 use crate::session::{Delivery, Ids, PendingCall, Receipt, Resolution, Session as Core};
 
-use super::bindings::exports::noreplay::mcp::client::{
-    Event, Guest, GuestSession, Options, Server, ToolCall,
-};
+use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, ToolCall};
 use super::convert;
 use super::driver::send;
 use super::shared::{Shared, Step, Waiter, now};
@@ -65,7 +65,7 @@ impl GuestSession for Session {
     async fn reconnect(&self) -> Result<Server, NotExecuted> {
         let ticket = self.0.enter(|session| session.reconnect(now()));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Reconnect(_, server) => server.map(convert::server),
+            Resolution::Reconnect(_, server) => server,
             _ => Err(NotExecuted::Closed),
         }
     }
@@ -98,7 +98,7 @@ impl GuestSession for Session {
             self.0.watch(cx);
             Poll::Pending
         });
-        event.await.map(convert::event)
+        event.await
     }
 
     fn cancel(&self, call: u64) -> bool {

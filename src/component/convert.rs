@@ -3,12 +3,11 @@
 use core::time::Duration;
 
 use crate::prelude::*;
-use crate::protocol::handshake;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::revision::Revision;
 use crate::session::time::Instant;
-use crate::session::{self, Delivery, Incoming, event, policy};
+use crate::session::{self, Delivery, Incoming, policy};
 
 use super::bindings::exports::noreplay::mcp::client as wit;
 use super::bindings::noreplay::mcp::transport;
@@ -26,7 +25,7 @@ fn size(n: u64) -> usize {
 }
 
 pub(super) fn options_out(options: policy::Options) -> wit::Options {
-    let policy::Options { recovery, timing, limits, client, .. } = options;
+    let policy::Options { recovery, timing, limits, .. } = options;
     wit::Options {
         ownership: match options.ownership {
             policy::Ownership::Owned => wit::Ownership::Owned,
@@ -42,7 +41,7 @@ pub(super) fn options_out(options: policy::Options) -> wit::Options {
             policy::Resend::Refused => wit::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
-        grants: options.grants.into_iter().map(|(tool, attempts)| wit::Grant { tool, attempts }).collect(),
+        grants: options.grants,
         recovery: wit::Recovery {
             attempts: recovery.attempts,
             backoff_ms: millis(recovery.backoff),
@@ -62,12 +61,12 @@ pub(super) fn options_out(options: policy::Options) -> wit::Options {
             events: u32::try_from(limits.events).unwrap_or(u32::MAX),
             cause_bytes: u32::try_from(limits.cause_bytes).unwrap_or(u32::MAX),
         },
-        client: wit::Implementation { name: client.name, version: client.version },
+        client: options.client,
     }
 }
 
 pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options {
-    let wit::Options { recovery, timing, limits, client, .. } = options;
+    let wit::Options { recovery, timing, limits, .. } = options;
     policy::Options {
         ownership: match options.ownership {
             wit::Ownership::Owned => policy::Ownership::Owned,
@@ -84,7 +83,7 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
             wit::Resend::Refused => policy::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
-        grants: options.grants.into_iter().map(|grant| (grant.tool, grant.attempts)).collect(),
+        grants: options.grants,
         recovery: policy::Recovery {
             attempts: recovery.attempts.max(1),
             backoff: from_millis(recovery.backoff_ms),
@@ -104,7 +103,7 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
             events: size(limits.events.into()),
             cause_bytes: size(limits.cause_bytes.into()),
         },
-        client: handshake::Implementation { name: client.name, version: client.version },
+        client: options.client,
     }
 }
 
@@ -149,30 +148,5 @@ pub(super) fn incoming(incoming: transport::Incoming) -> Incoming {
         },
         transport::Incoming::AnswerLost(lost) => Incoming::AnswerLost(RequestId(lost.request), lost.failure),
         transport::Incoming::End => Incoming::End,
-    }
-}
-
-pub(super) fn server(server: handshake::Server) -> wit::Server {
-    wit::Server {
-        name: server.name,
-        version: server.version,
-        protocol_version: server.revision.as_str().to_owned(),
-        capabilities: server.capabilities,
-        instructions: server.instructions,
-    }
-}
-
-pub(super) fn event(event: event::Event) -> wit::Event {
-    match event {
-        event::Event::Connected(it) => wit::Event::Connected(server(it)),
-        event::Event::Disconnected(it) => wit::Event::Disconnected(it),
-        event::Event::LateAnswer(call) => wit::Event::LateAnswer(call.0),
-        event::Event::Unclaimed(call) => wit::Event::Unclaimed(call.0),
-        event::Event::Progress(call, params) => wit::Event::Progress(wit::Progress { call: call.0, params }),
-        event::Event::Notification { method, params } => {
-            wit::Event::Notification(wit::Notification { method, params })
-        }
-        event::Event::Diagnostic(text, count) => wit::Event::Diagnostic(wit::Diagnostic { text, count }),
-        event::Event::Dropped(count) => wit::Event::Dropped(count),
     }
 }

@@ -26,7 +26,7 @@ pub struct Server {
     /// Its version; empty if it gave none.
     pub version: String,
     /// The revision agreed on.
-    pub revision: Revision,
+    pub protocol_version: &'static str,
     /// Its `capabilities`, verbatim.
     pub capabilities: String,
     /// Its instructions.
@@ -39,7 +39,7 @@ impl Server {
         Self {
             name: String::new(),
             version: String::new(),
-            revision,
+            protocol_version: revision.as_str(),
             capabilities: "{}".to_owned(),
             instructions: None,
         }
@@ -80,14 +80,14 @@ pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
     Outgoing { bytes: out, method: "initialize", request: Some(id), revision: None }
 }
 
-/// Reads the result of `initialize`. Only the revision must be there: a server that forgets to
+/// Reads the result of `initialize`: the revision agreed on, and whom it is spoken with. Only the revision must be there: a server that forgets to
 /// introduce itself can still be called.
 ///
 /// # Errors
 ///
 /// [`HandshakeError`] if the result cannot be read, or names a revision that this client does not
 /// speak.
-pub fn read(result: Raw<'_>) -> Result<Server, HandshakeError> {
+pub fn read(result: Raw<'_>) -> Result<(Revision, Server), HandshakeError> {
     let (mut revision, mut capabilities, mut info, mut instructions) = (None, None, None, None);
     json::members(result.get(), &mut |name, value| match name {
         "protocolVersion" => revision = json::string(value),
@@ -113,14 +113,14 @@ pub fn read(result: Raw<'_>) -> Result<Server, HandshakeError> {
             _ => {}
         });
     }
-    Ok(server)
+    Ok((revision, server))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> Result<Server, HandshakeError> {
+    fn of(json: &str) -> Result<(Revision, Server), HandshakeError> {
         read(Raw::parse(json).unwrap())
     }
 
@@ -130,8 +130,8 @@ mod tests {
             let json = format!(
                 r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"hi"}}"#
             );
-            let server = of(&json).unwrap();
-            assert_eq!(server.revision, revision);
+            let (agreed, server) = of(&json).unwrap();
+            assert_eq!((agreed, server.protocol_version), (revision, revision.as_str()));
             assert_eq!((server.name.as_str(), server.version.as_str()), ("s", "1"));
             assert_eq!(server.capabilities, r#"{"tools":{}}"#);
             assert_eq!(server.instructions.as_deref(), Some("hi"));
@@ -145,7 +145,7 @@ mod tests {
             r#"{"protocolVersion":"2025-06-18","capabilities":null,"serverInfo":null,"instructions":null}"#,
             r#"{"protocolVersion":"2025-06-18","serverInfo":7,"instructions":7}"#,
         ] {
-            let server = of(json).unwrap();
+            let (_, server) = of(json).unwrap();
             assert_eq!((server.name.as_str(), server.instructions), ("", None), "{json}");
         }
     }

@@ -18,19 +18,41 @@ pub enum Event {
     LateAnswer(CallId),
     /// A call whose caller went away before its verdict, and whose outcome is unknown.
     Unclaimed(CallId),
-    /// Progress of a call; its params, verbatim.
-    Progress(CallId, String),
+    /// Progress of a call.
+    Progress(Progress),
     /// Another notification of the server's.
-    Notification {
-        /// Its method.
-        method: String,
-        /// Its params, verbatim.
-        params: Option<String>,
-    },
-    /// Something odd, and how often in a row.
-    Diagnostic(String, u32),
+    Notification(Notification),
+    /// Something odd.
+    Diagnostic(Diagnostic),
     /// So many events were dropped.
     Dropped(u64),
+}
+
+/// Progress of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The call.
+    pub call: CallId,
+    /// The notification's `params`, verbatim.
+    pub params: String,
+}
+
+/// A notification of the server's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Its method.
+    pub method: String,
+    /// Its `params`, verbatim.
+    pub params: Option<String>,
+}
+
+/// Something odd, counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What, in words.
+    pub text: String,
+    /// How often in a row.
+    pub count: u32,
 }
 
 impl Event {
@@ -40,9 +62,11 @@ impl Event {
             Self::Connected(server) => {
                 server.capabilities.len() + server.instructions.as_ref().map_or(0, String::len)
             }
-            Self::Progress(_, params) => params.len(),
-            Self::Notification { method, params } => method.len() + params.as_ref().map_or(0, String::len),
-            Self::Diagnostic(text, _) => text.len(),
+            Self::Progress(progress) => progress.params.len(),
+            Self::Notification(Notification { method, params }) => {
+                method.len() + params.as_ref().map_or(0, String::len)
+            }
+            Self::Diagnostic(diagnostic) => diagnostic.text.len(),
             Self::Disconnected(failure) => failure.detail.iter().map(String::len).sum(),
             Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
         }
@@ -80,13 +104,13 @@ impl Events {
 
     /// Adds a diagnostic; the same one again only counts.
     pub fn diagnose(&mut self, text: &str) {
-        if let Some(Event::Diagnostic(last, count)) = self.queue.back_mut()
-            && *last == text
+        if let Some(Event::Diagnostic(last)) = self.queue.back_mut()
+            && last.text == text
         {
-            *count = count.saturating_add(1);
+            last.count = last.count.saturating_add(1);
             return;
         }
-        self.push(Event::Diagnostic(text.to_owned(), 1));
+        self.push(Event::Diagnostic(Diagnostic { text: text.to_owned(), count: 1 }));
     }
 
     /// The next event. That some were dropped is told first: they were older.
@@ -110,7 +134,7 @@ mod tests {
     use super::*;
 
     fn notification(bytes: usize) -> Event {
-        Event::Notification { method: String::new(), params: Some("x".repeat(bytes)) }
+        Event::Notification(Notification { method: String::new(), params: Some("x".repeat(bytes)) })
     }
 
     #[test]
@@ -142,8 +166,8 @@ mod tests {
         (0..1000).for_each(|_| events.diagnose("odd"));
         events.diagnose("other");
         events.diagnose("odd");
-        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1000)));
-        assert_eq!(events.pop(), Some(Event::Diagnostic("other".into(), 1)));
-        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1)));
+        for (text, count) in [("odd", 1000), ("other", 1), ("odd", 1)] {
+            assert_eq!(events.pop(), Some(Event::Diagnostic(Diagnostic { text: text.into(), count })));
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
 use crate::protocol::{message, tool_result};
 
 use super::call::State;
-use super::event::Event;
+use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
     CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError, Stage,
@@ -249,11 +249,12 @@ impl Session {
             && let Some(call) = self.progress_of(arrival, params)
         {
             self.progressed(arrival.now, call);
-            self.events.push(Event::Progress(call, params.get().to_owned()));
+            let params = params.get().to_owned();
+            self.events.push(Event::Progress(Progress { call, params }));
             return;
         }
         let params = params.map(|params| params.get().to_owned());
-        self.events.push(Event::Notification { method, params });
+        self.events.push(Event::Notification(Notification { method, params }));
     }
 
     /// The call whose progress this is: our tokens are the ids of its attempts.

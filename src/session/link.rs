@@ -74,6 +74,7 @@ impl Link {
 /// A connection that is up.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
+    revision: Option<Revision>,
     server: Option<Server>,
     /// Messages of the session's own that are on their way.
     controls: usize,
@@ -82,7 +83,7 @@ pub(super) struct Connection {
 impl Connection {
     /// The revision agreed on, once it is.
     pub(super) fn revision(&self) -> Option<Revision> {
-        self.server.as_ref().map(|server| server.revision)
+        self.revision
     }
 }
 
@@ -194,7 +195,8 @@ impl Session {
         }
         self.connections.insert(generation, Connection::default());
         if let Some(initialised) = self.options.initialised {
-            self.introduce(generation, Server::unintroduced(initialised.revision));
+            let revision = initialised.revision;
+            self.introduce(generation, revision, Server::unintroduced(revision));
             self.up(generation);
             return;
         }
@@ -219,9 +221,9 @@ impl Session {
             return;
         }
         let failure = |reason: String, error| HandshakeFailure { reason, error, failure: None };
-        let server = match answer {
+        let (revision, server) = match answer {
             Ok(result) => match handshake::read(result) {
-                Ok(server) => server,
+                Ok(agreed) => agreed,
                 Err(error) => return self.handshake_failed(now, failure(error.to_string(), None)),
             },
             Err(error) => {
@@ -235,14 +237,14 @@ impl Session {
                 return self.handshake_failed(now, failure(reason, error));
             }
         };
-        let revision = server.revision;
-        self.introduce(generation, server);
+        self.introduce(generation, revision, server);
         self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
         self.send(Receipt { generation, what: What::Initialized }, message::initialized(revision));
     }
 
-    fn introduce(&mut self, generation: Generation, server: Server) {
+    fn introduce(&mut self, generation: Generation, revision: Revision, server: Server) {
         if let Some(connection) = self.connections.get_mut(&generation) {
+            connection.revision = Some(revision);
             connection.server = Some(server);
         }
     }
