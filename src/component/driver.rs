@@ -37,8 +37,10 @@ struct Driver {
     jobs: Vec<Job>,
     /// One for each connection.
     receiving: Vec<Job>,
-    alarm: Option<(Instant, Pin<Box<dyn Future<Output = ()>>>)>,
+    alarm: Option<(Instant, Alarm)>,
 }
+
+type Alarm = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Something under way.
 struct Job {
@@ -164,7 +166,7 @@ impl Driver {
             return false;
         }
         self.shared.alarm.set(Some(next));
-        self.alarm = Some((next, Box::pin(wait_until(next))));
+        self.alarm = Some((next, alarm(next)));
         true
     }
 }
@@ -190,7 +192,7 @@ pub(super) async fn send(sending: Sending) -> Result<Delivery, SendError> {
 /// Ends a connection in order, if that does not take too long.
 async fn close(connection: Rc<Connection>) -> Done {
     let mut close = pin!(connection.close());
-    let mut patience = pin!(wait_until(now() + CLOSING));
+    let mut patience = alarm(now() + CLOSING);
     poll_fn(|cx| {
         let over = close.as_mut().poll(cx).is_ready() || patience.as_mut().poll(cx).is_ready();
         if over { Poll::Ready(Done::Closed) } else { Poll::Pending }
@@ -198,6 +200,6 @@ async fn close(connection: Rc<Connection>) -> Done {
     .await
 }
 
-async fn wait_until(mark: Instant) {
-    monotonic_clock::wait_until(mark.as_nanos()).await;
+fn alarm(mark: Instant) -> Alarm {
+    Box::pin(monotonic_clock::wait_until(mark.as_nanos()))
 }
