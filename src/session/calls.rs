@@ -361,14 +361,15 @@ impl Session {
         if !self.cancel(id) {
             return;
         }
-        let is_verdict =
-            |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
-        let Some(at) = self.actions.iter().position(is_verdict) else {
-            return;
-        };
-        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::UnknownOutcome(_))))) =
-            self.actions.remove(at)
-        {
+        let mut unknown = false;
+        self.actions.retain(|action| match action {
+            Action::Resolve(Resolution::Call(call, verdict)) if *call == id => {
+                unknown = matches!(verdict, Ok(Outcome::UnknownOutcome(_)));
+                false
+            }
+            _ => true,
+        });
+        if unknown {
             self.events.push(Event::Unclaimed(id));
         }
     }

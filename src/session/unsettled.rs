@@ -1,7 +1,5 @@
 //! The calls that ended as unknown: what is known of them, and the answers that came late.
 
-use alloc::collections::VecDeque;
-
 use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::table::Table;
@@ -22,7 +20,7 @@ struct Entry {
 pub struct Unsettled {
     entries: Table<CallId, Entry>,
     /// The calls whose late answers are kept, oldest first.
-    answered: VecDeque<CallId>,
+    answered: Vec<CallId>,
     bytes: usize,
     most: usize,
     most_bytes: usize,
@@ -33,7 +31,7 @@ pub struct Unsettled {
 impl Unsettled {
     /// Room for so many calls and so many bytes of answers.
     pub fn new(most: usize, most_bytes: usize, most_cause: usize) -> Self {
-        let (entries, answered) = (Table::default(), VecDeque::new());
+        let (entries, answered) = (Table::default(), Vec::new());
         Self { entries, answered, bytes: 0, most, most_bytes, most_cause }
     }
 
@@ -60,11 +58,11 @@ impl Unsettled {
             return false;
         }
         entry.late = Some(outcome);
-        self.answered.push_back(call);
+        self.answered.push(call);
         self.bytes += size;
         while self.bytes > self.most_bytes {
             // Its answer has come: no request of it is awaited any more.
-            let Some(oldest) = self.answered.front().copied() else {
+            let Some(oldest) = self.answered.first().copied() else {
                 break;
             };
             self.forget(oldest);
