@@ -65,12 +65,10 @@ impl Object {
         if has_lone_surrogate(object) {
             return Err(JsonError::LoneSurrogate);
         }
-        // Inside a string, JSON allows no raw line break, so that each of them stands between tokens.
-        let breaks = |c: char| c == '\n' || c == '\r';
-        if object.len() == text.len() && !object.contains(breaks) {
+        if object.len() == text.len() && !object.contains('\n') && !object.contains('\r') {
             return Ok(Self(text));
         }
-        Ok(Self(object.replace(breaks, " ")))
+        Ok(Self(on_one_line(object)))
     }
 
     /// The object's text.
@@ -80,8 +78,14 @@ impl Object {
 
     /// What stands between its braces, without surrounding space: empty for `{}`.
     pub fn members(&self) -> &str {
-        self.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().trim()
+        self.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().trim_ascii()
     }
+}
+
+/// A valid JSON text without line breaks. Inside a string there are none, so that each of them stands
+/// between tokens, where a space does as well.
+pub fn on_one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
 }
 
 /// Whether a valid JSON text holds an escape of half a surrogate pair.
@@ -214,7 +218,8 @@ impl<'a> Rest<'a> {
 
     /// What comes next, after white space.
     fn next(&self) -> &'a str {
-        self.0.trim_start_matches([' ', '\t', '\n', '\r'])
+        let space = self.0.bytes().take_while(|byte| b" \t\n\r".contains(byte)).count();
+        self.0.get(space..).unwrap_or_default()
     }
 
     /// Takes a token, if it comes next.

@@ -67,8 +67,8 @@ fn read_content(content: Raw<'_>, reading: &mut Reading) {
         match kind {
             None => reading.warn(&format!("content block {index} has no type")),
             Some(kind) if !BLOCKS.contains(&kind) => {
-                let kind: String = kind.trim_matches('"').chars().take(64).collect();
-                reading.warn(&format!("content block {index} is of the unknown type `{kind}`"));
+                let kind: String = kind.chars().take(64).collect();
+                reading.warn(&format!("content block {index} is of the unknown type {kind}"));
             }
             Some(_) => {}
         }
