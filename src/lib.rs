@@ -20,6 +20,7 @@ pub mod session;
 
 mod prelude;
 mod table;
+mod text;
 
 #[cfg(target_family = "wasm")]
 mod component;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::prelude::*;
+use crate::text::cut;
 
 use super::json::{self, JsonError, Raw, push_string};
 use super::jsonrpc::RequestId;
@@ -98,7 +99,7 @@ pub fn read(result: Raw<'_>) -> Result<(Revision, Server), HandshakeError> {
     })?;
     let found = revision.ok_or(HandshakeError::NoRevision)?;
     let Some(revision) = Revision::parse(&found) else {
-        let found = found.chars().take(64).collect();
+        let found = cut(&found, 64).to_owned();
         return Err(HandshakeError::UnknownRevision { found });
     };
     let mut server = Server { instructions, ..Server::unintroduced(revision) };

@@ -27,7 +27,7 @@ impl Revision {
 
     /// The revision of this name; `None` if this client does not speak it.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+        Self::ALL.iter().copied().find(|revision| revision.as_str() == name)
     }
 
     /// Its name on the wire.

@@ -4,6 +4,7 @@
 //! that would invite another call (contract, section 2).
 
 use crate::prelude::*;
+use crate::text::cut;
 
 use super::json::{self, Raw};
 
@@ -67,7 +68,7 @@ fn read_content(content: Raw<'_>, reading: &mut Reading) {
         match kind {
             None => reading.warn(&format!("content block {index} has no type")),
             Some(kind) if !BLOCKS.contains(&kind) => {
-                let kind: String = kind.chars().take(64).collect();
+                let kind = cut(kind, 64);
                 reading.warn(&format!("content block {index} is of the unknown type {kind}"));
             }
             Some(_) => {}

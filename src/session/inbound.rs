@@ -4,6 +4,7 @@ use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
 use crate::protocol::{message, tool_result};
+use crate::text::cut;
 
 use super::call::State;
 use super::event::{Event, Notification, Progress};
@@ -238,7 +239,7 @@ impl Session {
         let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
-            let method: String = method.chars().take(64).collect();
+            let method = cut(method, 64);
             self.events.diagnose(&format!("refused the server's request `{method}`"));
         }
     }

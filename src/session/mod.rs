@@ -326,8 +326,11 @@ impl Session {
 
     /// When [`Session::tick`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let timer = self.timers.first().map(|(at, _)| *at);
-        [timer, self.link.deadline()].into_iter().flatten().min()
+        match (self.timers.first(), self.link.deadline()) {
+            (Some((timer, _)), Some(link)) => Some(link.min(*timer)),
+            (Some((timer, _)), None) => Some(*timer),
+            (None, link) => link,
+        }
     }
 
     /// Time has come so far.

@@ -5,6 +5,7 @@ use core::fmt;
 use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::RequestId;
+use crate::text::cut;
 
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -282,7 +283,7 @@ impl UnknownOutcome {
         match &mut copy.cause {
             Cause::AnsweredWithError(error) => {
                 error.data = error.data.take().filter(|data| data.len() <= bytes);
-                error.message = error.message.chars().take(bytes).collect();
+                error.message = cut(&error.message, bytes).to_owned();
             }
             Cause::InputRequired(json) if json.len() > bytes => json.clear(),
             _ => {}
