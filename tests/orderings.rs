@@ -268,7 +268,7 @@ impl World {
     fn disturb(&mut self) {
         self.disturbed = true;
         match (self.disturbance, self.calls[0]) {
-            (Disturbance::Reconnect, _) => self.bench.reconnect(),
+            (Disturbance::Reconnect, _) => _ = self.bench.reconnect(),
             (Disturbance::Close, _) => {
                 self.closed = true;
                 self.bench.enter(|session, _| session.close());

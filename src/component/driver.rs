@@ -156,6 +156,7 @@ impl Driver {
             // Never before the mark that was asked for, whatever the host's timer does.
             let now = now().max(*at);
             self.alarm = None;
+            self.shared.alarm.set(None);
             self.shared.enter(|session| session.tick(now));
             return true;
         }

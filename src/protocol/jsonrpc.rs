@@ -114,8 +114,10 @@ pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malfor
             Ok(_) => None,
             Err(malformed) => malformed.request,
         };
-        message =
-            Err(Malformed { request, reason: format!("not UTF-8 from byte {} on", error.valid_up_to()) });
+        message = Err(Malformed {
+            request,
+            reason: format!("not UTF-8: no character at byte {}", error.valid_up_to()),
+        });
     }
     each(message);
     false

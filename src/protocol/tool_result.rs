@@ -68,8 +68,8 @@ fn read_content(content: Raw<'_>, reading: &mut Reading) {
         match kind {
             None => reading.warn(&format!("content block {index} has no type")),
             Some(kind) if !BLOCKS.contains(&kind) => {
-                let kind = cut(kind, 64);
-                reading.warn(&format!("content block {index} is of the unknown type {kind}"));
+                let kind = cut(kind.trim_matches('"'), 64);
+                reading.warn(&format!("content block {index} is of the unknown type `{kind}`"));
             }
             Some(_) => {}
         }

@@ -123,8 +123,9 @@ impl Session {
             let reason = if kind == FailureKind::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
-        let reason = NotExecuted::NotSent(Failure::new(kind, detail));
-        self.end(call, Ending::GivenUp(cause, reason));
+        let mut failure = Failure::new(kind, detail);
+        failure.detail.extend(self.tries.words());
+        self.end(call, Ending::GivenUp(cause, NotExecuted::NotSent(failure)));
         true
     }
 
@@ -274,6 +275,11 @@ impl Session {
         self.end(call, Ending::Unknown(cause));
     }
 
+    /// Whether this request is the attempt of the call that is out, and not an earlier one.
+    pub(super) fn is_out(&self, call: CallId, request: RequestId) -> bool {
+        self.calls.get(&call).and_then(|call| call.request()) == Some(request)
+    }
+
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {
@@ -334,12 +340,10 @@ impl Session {
             self.nothing_to_reconcile(id, verdict.is_err());
             return;
         };
-        // An answer came, or none can come any more.
-        let answered = matches!(unknown.cause, Cause::AnsweredWithError(_) | Cause::InputRequired(_));
         let mut awaited = Vec::new();
         for request in requests {
             match self.requests.get_mut(&request) {
-                Some(out) if !answered && self.connections.contains(&out.generation) => {
+                Some(out) if self.connections.contains(&out.generation) => {
                     out.purpose = Purpose::Late(id);
                     awaited.push(request);
                 }

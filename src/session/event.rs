@@ -60,7 +60,9 @@ impl Event {
     fn size(&self) -> usize {
         match self {
             Self::Connected(server) => {
-                server.capabilities.len() + server.instructions.as_ref().map_or(0, String::len)
+                let Server { name, version, capabilities, instructions, protocol_version: _ } = server;
+                let instructions = instructions.as_ref().map_or(0, String::len);
+                name.len() + version.len() + capabilities.len() + instructions
             }
             Self::Progress(progress) => progress.params.len(),
             Self::Notification(Notification { method, params }) => {

@@ -88,6 +88,14 @@ pub fn weigh(error: SendError, request: RequestId, heard: bool) -> Evidence {
     }
 }
 
+/// The answer to `request` that a refusal bears as its body (row 11); else the error as it was.
+pub fn answer_in(error: SendError, request: RequestId) -> Result<Vec<u8>, SendError> {
+    match error {
+        SendError::Refused(refusal) if Body::of(&refusal, request) == Body::Answer => Ok(refusal.body),
+        error => Err(error),
+    }
+}
+
 /// What the body of a refusal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {

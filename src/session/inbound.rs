@@ -6,14 +6,17 @@ use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
 use crate::protocol::{message, tool_result};
 use crate::text::cut;
 
-use super::call::State;
+use super::call::{HandedOver, State};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
-    CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError, Stage,
-    ToolResult, Undecodable,
+    Attempt, CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError,
+    Stage, ToolResult, Undecodable,
 };
 use super::{Incoming, Purpose, Session, Timer};
+
+/// The longest id of a server's request that is answered, in bytes.
+const LONGEST_ID: usize = 1024;
 
 impl Session {
     /// A `receive` returned. An error means that the connection is lost.
@@ -56,6 +59,9 @@ impl Session {
         channel: Option<RequestId>,
     ) {
         let arrival = Arrival { now, generation, bytes: &bytes, channel };
+        if let Some(channel) = channel {
+            self.heard(Attempt { generation, request: channel });
+        }
         let array = jsonrpc::read(&bytes, &mut |message| match message {
             Ok(Message::Response { id, body }) => self.response(&arrival, id, body),
             Ok(Message::Request { id, method }) => self.request(&arrival, id, &method),
@@ -102,7 +108,7 @@ impl Session {
             ));
         }
         match out.purpose {
-            Purpose::Call(call) => self.answer_to_call(arrival, call, body),
+            Purpose::Call(call) => self.answer_to_call(arrival, call, request, body),
             Purpose::Late(call) => self.answer_came_late(call, request, body),
             Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
             Purpose::Initialize => {
@@ -112,30 +118,58 @@ impl Session {
         }
     }
 
-    fn answer_to_call(&mut self, arrival: &Arrival<'_>, call: CallId, body: Result<Raw<'_>, Raw<'_>>) {
-        match body {
+    fn answer_to_call(
+        &mut self,
+        arrival: &Arrival<'_>,
+        call: CallId,
+        request: RequestId,
+        body: Result<Raw<'_>, Raw<'_>>,
+    ) {
+        let cause = match body {
             Ok(result) => match known(result) {
-                Ok(known) => self.call_answered(call, |attempts| known.outcome(call, attempts)),
-                Err(input) => self.answer_leaves_unknown(arrival.now, call, Cause::InputRequired(input)),
+                Ok(known) => return self.call_answered(call, |attempts| known.outcome(call, attempts)),
+                Err(input) => Cause::InputRequired(input),
             },
-            Err(error) => {
-                let cause = match RpcError::read(error) {
-                    Some(error) => Cause::AnsweredWithError(error),
-                    None => Cause::Undecodable(
-                        self.undecodable("an error that cannot be read".to_owned(), arrival.bytes),
-                    ),
-                };
-                self.answer_leaves_unknown(arrival.now, call, cause);
+            Err(error) => match RpcError::read(error) {
+                Some(error) => Cause::AnsweredWithError(error),
+                None => {
+                    let reason = "an error that cannot be read".to_owned();
+                    Cause::Undecodable(self.undecodable(reason, arrival.bytes))
+                }
+            },
+        };
+        // An attempt is answered once: nothing comes for it any more, also not late.
+        self.requests.remove(&request);
+        self.answer_leaves_unknown(arrival.now, call, request, cause);
+    }
+
+    /// An attempt was answered, but the answer does not tell what became of the call.
+    fn answer_leaves_unknown(&mut self, now: Instant, call: CallId, request: RequestId, cause: Cause) {
+        match self.attempt_out(call) {
+            Some(handed_over) if handed_over.attempt.request == request => {
+                handed_over.reached(Stage::Answered);
+                self.attempt_unknown(now, call, cause);
             }
+            // The call goes on: what it does now is another attempt.
+            _ => self.events.diagnose("an answer that leaves an earlier attempt in doubt as it was"),
         }
     }
 
-    /// A call was answered, but the answer does not tell what became of it.
-    fn answer_leaves_unknown(&mut self, now: Instant, call: CallId, cause: Cause) {
-        if let Some(State::HandedOver(handed_over)) = self.calls.get_mut(&call).map(|call| &mut call.state) {
-            handed_over.reached(Stage::Answered);
+    /// The attempt of a call that is out.
+    fn attempt_out(&mut self, call: CallId) -> Option<&mut HandedOver> {
+        match &mut self.calls.get_mut(&call)?.state {
+            State::HandedOver(handed_over) => Some(handed_over),
+            State::Ready(_) | State::Moving => None,
         }
-        self.attempt_unknown(now, call, cause);
+    }
+
+    /// Something came back for an attempt, if it is one of a call and out.
+    fn heard(&mut self, attempt: Attempt) {
+        if let Some(Purpose::Call(call)) = self.requests.get(&attempt.request).map(|out| out.purpose)
+            && let Some(handed_over) = self.attempt_out(call).filter(|out| out.attempt == attempt)
+        {
+            handed_over.reached(Stage::Answering);
+        }
     }
 
     /// An answer to a call that had ended as unknown.
@@ -172,7 +206,7 @@ impl Session {
         let unreadable = self.undecodable(reason, arrival.bytes);
         match out.purpose {
             Purpose::Call(call) => {
-                self.answer_leaves_unknown(arrival.now, call, Cause::Undecodable(unreadable));
+                self.answer_leaves_unknown(arrival.now, call, request, Cause::Undecodable(unreadable));
             }
             Purpose::Late(_) => self.events.diagnose("a late answer that cannot be read"),
             Purpose::Read(ticket) => {
@@ -218,11 +252,11 @@ impl Session {
         // Nothing comes for it any more, also not late.
         self.requests.remove(&request);
         match out.purpose {
-            Purpose::Call(call) => {
-                if self.calls.get(&call).and_then(|call| call.request()) == Some(request) {
-                    self.attempt_unknown(now, call, Cause::Transport(failure));
-                }
+            Purpose::Call(call) if self.is_out(call, request) => {
+                self.attempt_unknown(now, call, Cause::Transport(failure));
             }
+            // An earlier attempt of a call that goes on is left in doubt as it was.
+            Purpose::Call(_) => {}
             Purpose::Late(call) => self.nothing_to_reconcile(call, false),
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Initialize => {
@@ -236,6 +270,10 @@ impl Session {
 
     /// A request of the server's. No capability is declared, so that all but `ping` are refused.
     fn request(&mut self, arrival: &Arrival<'_>, id: Raw<'_>, method: &str) {
+        // It would be sent back, many times over, and kept until then.
+        if id.get().len() > LONGEST_ID {
+            return self.events.diagnose("a request of the server's with too long an id");
+        }
         let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
@@ -247,8 +285,9 @@ impl Session {
     fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<Raw<'_>>) {
         if method == "notifications/progress"
             && let Some(params) = params
-            && let Some(call) = self.progress_of(arrival, params)
+            && let Some((call, request)) = self.progress_of(arrival, params)
         {
+            self.heard(Attempt { generation: arrival.generation, request });
             self.progressed(arrival.now, call);
             let params = params.get().to_owned();
             self.events.push(Event::Progress(Progress { call, params }));
@@ -258,8 +297,8 @@ impl Session {
         self.events.push(Event::Notification(Notification { method, params }));
     }
 
-    /// The call whose progress this is: our tokens are the ids of its attempts.
-    fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<CallId> {
+    /// The call whose progress this is, and the attempt: our tokens are the attempts' ids.
+    fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<(CallId, RequestId)> {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
             if name == "progressToken" {
@@ -272,19 +311,15 @@ impl Session {
         let on_its_way =
             out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
         match out.purpose {
-            Purpose::Call(call) if on_its_way => Some(call),
+            Purpose::Call(call) if on_its_way => Some((call, request)),
             _ => None,
         }
     }
 
     fn progressed(&mut self, now: Instant, id: CallId) {
-        let Some(call) = self.calls.get_mut(&id) else {
-            return;
-        };
-        if let State::HandedOver(handed_over) = &mut call.state {
-            handed_over.reached(Stage::Answering);
-        }
-        if self.options.timing.progress_extends {
+        if self.options.timing.progress_extends
+            && let Some(call) = self.calls.get_mut(&id)
+        {
             self.timers.remove(&(call.deadline, Timer::Call(id)));
             call.deadline = (now + call.timeout).min(call.begun + self.options.timing.cap);
             self.timers.insert((call.deadline, Timer::Call(id)), ());

@@ -14,7 +14,7 @@ use crate::protocol::revision::Revision;
 use crate::table::Table;
 
 use super::event::Event;
-use super::evidence::SendError;
+use super::evidence::{SendError, answer_in};
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
@@ -137,18 +137,21 @@ impl Session {
             return ticket;
         }
         self.tries.reset();
-        self.replace_connections(now);
+        self.drop_connections();
+        // First this, so that whatever goes on waits for this connection, and asks for no other.
         self.connect(now);
+        self.tell_replaced(now);
         ticket
     }
 
-    /// Lets go of every connection, and tells each call on it so.
-    fn replace_connections(&mut self, now: Instant) {
-        self.drop_connections();
+    /// Tells everything that was in flight that its connection was replaced.
+    fn tell_replaced(&mut self, now: Instant) {
         let mut reads = Vec::new();
-        for (_, out) in self.requests.take() {
+        for (request, out) in self.requests.take() {
             match out.purpose {
-                Purpose::Call(call) => self.attempt_replaced(call),
+                Purpose::Call(call) if self.is_out(call, request) => self.attempt_replaced(call),
+                // An earlier attempt of a call that goes on is left in doubt as it was.
+                Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) => self.nothing_to_reconcile(call, true),
                 Purpose::Initialize => {}
@@ -197,7 +200,7 @@ impl Session {
         if let Some(initialised) = self.options.initialised {
             let revision = initialised.revision;
             self.introduce(generation, revision, Server::unintroduced(revision));
-            self.up(generation);
+            self.up(now, generation);
             return;
         }
         let request = self.ids.request();
@@ -249,8 +252,10 @@ impl Session {
         }
     }
 
-    /// The handshake is done.
-    fn up(&mut self, generation: Generation) {
+    /// The handshake is done. What waited too long for it is not sent any more, whether or not its alarm
+    /// was heard already.
+    fn up(&mut self, now: Instant, generation: Generation) {
+        self.tick_timers(now);
         let Some(server) = self.connections.get(&generation).and_then(|up| up.server.clone()) else {
             return;
         };
@@ -328,7 +333,7 @@ impl Session {
                     failure: Some(timed_out("the handshake")),
                 },
             ),
-            Link::Initialized { generation, .. } => self.up(generation),
+            Link::Initialized { generation, .. } => self.up(now, generation),
             Link::Down | Link::Up { .. } => {}
         }
     }
@@ -342,12 +347,20 @@ impl Session {
                     self.call_sent(now, call, Attempt { generation, request }, result);
                 }
                 Some(Purpose::Read(ticket)) => self.read_sent(now, ticket, generation, request, result),
-                Some(Purpose::Initialize) => {
-                    if let Err(error) = result {
-                        self.handshake_send_failed(now, generation, error);
+                Some(Purpose::Initialize) => match result.map_err(|error| answer_in(error, request)) {
+                    Ok(_) => {}
+                    Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
+                    Err(Err(error)) => self.handshake_send_failed(now, generation, error),
+                },
+                // Its call has its verdict: only an answer is news.
+                Some(Purpose::Late(_)) => {
+                    if let Err(error) = result
+                        && let Ok(body) = answer_in(error, request)
+                    {
+                        self.arrived(now, generation, body, Some(request));
                     }
                 }
-                Some(Purpose::Late(_)) | None => {}
+                None => {}
             },
             What::Initialized => {
                 if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)
@@ -355,7 +368,7 @@ impl Session {
                     return;
                 }
                 match result {
-                    Ok(_) => self.up(generation),
+                    Ok(_) => self.up(now, generation),
                     Err(error) => self.handshake_send_failed(now, generation, error),
                 }
             }
@@ -479,9 +492,7 @@ impl Session {
         for (request, out) in in_flight {
             match out.purpose {
                 // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
-                Purpose::Call(call)
-                    if self.calls.get(&call).and_then(|call| call.request()) == Some(request) =>
-                {
+                Purpose::Call(call) if self.is_out(call, request) => {
                     self.attempt_unknown(now, call, Cause::Transport(failure.clone()));
                 }
                 Purpose::Read(ticket) => {

@@ -335,6 +335,12 @@ impl Session {
 
     /// Time has come so far.
     pub fn tick(&mut self, now: Instant) {
+        self.tick_timers(now);
+        self.tick_link(now);
+    }
+
+    /// Tells whoever is out of time so.
+    fn tick_timers(&mut self, now: Instant) {
         while let Some((at, timer)) = self.timers.first().copied()
             && at <= now
         {
@@ -345,7 +351,6 @@ impl Session {
                 Timer::Reconcile(ticket) => self.end_reconcile(ticket, None),
             }
         }
-        self.tick_link(now);
     }
 
     /// The calls that have no verdict yet, in the order they were made.

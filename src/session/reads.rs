@@ -28,6 +28,7 @@ pub(super) struct Read {
     /// The cursors used, so that a list that bites its tail is noticed.
     seen: Table<String, ()>,
     tools: Vec<Tool>,
+    /// Of tools and cursors, together.
     bytes: usize,
 }
 
@@ -39,8 +40,9 @@ impl Read {
 
     /// Adds a page. A cursor is good for one session only, so that a list is begun anew elsewhere.
     fn add(&mut self, page: Page, most_bytes: usize) -> Result<(), ReadError> {
-        let size = |tool: &Tool| tool.json.len();
-        self.bytes = self.bytes.saturating_add(page.tools.iter().map(size).sum());
+        let size = page.tools.iter().map(|tool| tool.json.len()).sum::<usize>()
+            + page.next.as_ref().map_or(0, String::len);
+        self.bytes = self.bytes.saturating_add(size);
         if self.bytes > most_bytes {
             return Err(ReadError::Endless(format!("the list is longer than {most_bytes} bytes")));
         }

@@ -35,6 +35,17 @@ impl ConnectError {
         }
     }
 
+    /// For the failure of a call that waited for it in vain: what it was, outermost first.
+    fn words(&self) -> Vec<String> {
+        let (reason, failure) = match self {
+            Self::Failed(failure) => (failure.kind.to_string(), Some(failure)),
+            Self::Handshake(handshake) => (handshake.reason.clone(), handshake.failure.as_ref()),
+        };
+        let mut words = vec![format!("the last try to connect failed: {reason}")];
+        words.extend(failure.into_iter().flat_map(|failure| failure.detail.iter().cloned()));
+        words
+    }
+
     /// The same, as told by a session that leaves the server alone.
     fn resting(mut self, rest: Duration) -> Self {
         // As a number of its own size: printing 128 bits would bring code that nothing else needs.
@@ -56,7 +67,10 @@ pub struct Tries {
     policy: Recovery,
     failed: u32,
     random: u64,
-    rest: Option<(Instant, ConnectError)>,
+    /// Until when the server is left alone.
+    rest: Option<Instant>,
+    /// Why the last try failed, until one succeeds.
+    last: Option<ConnectError>,
 }
 
 /// What to do after a failed try.
@@ -73,15 +87,16 @@ impl Tries {
     pub fn new(policy: Recovery) -> Self {
         // The generator below must not start at zero.
         let random = policy.seed ^ 0x9e37_79b9_7f4a_7c15;
-        Self { policy, failed: 0, random: if random == 0 { 1 } else { random }, rest: None }
+        Self { policy, failed: 0, random: if random == 0 { 1 } else { random }, rest: None, last: None }
     }
 
     /// A try failed.
     pub fn failed(&mut self, now: Instant, error: ConnectError, once: bool) -> Next {
         self.failed = self.failed.saturating_add(1);
+        self.last = Some(error.clone());
         if once || self.failed >= self.policy.attempts || !error.may_pass() {
             self.failed = 0;
-            self.rest = Some((now + self.policy.circuit, error.clone()));
+            self.rest = Some(now + self.policy.circuit);
             return Next::GiveUp(error);
         }
         Next::At(now + self.pause())
@@ -91,6 +106,7 @@ impl Tries {
     pub fn succeeded(&mut self) {
         self.failed = 0;
         self.rest = None;
+        self.last = None;
     }
 
     /// A new series of tries begins, at the caller's own wish.
@@ -98,10 +114,15 @@ impl Tries {
         self.succeeded();
     }
 
+    /// Why there is no connection, in words; none if no try has failed.
+    pub fn words(&self) -> Vec<String> {
+        self.last.as_ref().map(ConnectError::words).unwrap_or_default()
+    }
+
     /// Why the server is left alone now, if it is.
     pub fn resting(&self, now: Instant) -> Option<ConnectError> {
-        let (until, error) = self.rest.as_ref()?;
-        (*until > now).then(|| error.clone().resting(*until - now))
+        let (until, error) = (self.rest?, self.last.as_ref()?);
+        (until > now).then(|| error.clone().resting(until - now))
     }
 
     /// Between a half and the whole of a pause that doubles with each failed try, up to the cap.

@@ -277,7 +277,7 @@ impl UnknownOutcome {
         )
     }
 
-    /// A copy that keeps no more than so many bytes of what the peer sent.
+    /// A copy that keeps no more than so many bytes of what the peer and the transport said.
     pub(super) fn trimmed(&self, bytes: usize) -> Self {
         let mut copy = self.clone();
         match &mut copy.cause {
@@ -286,6 +286,18 @@ impl UnknownOutcome {
                 error.message = cut(&error.message, bytes).to_owned();
             }
             Cause::InputRequired(json) if json.len() > bytes => json.clear(),
+            Cause::Refused(refusal) => refusal.body.truncate(bytes),
+            // The outermost words, as far as they fit.
+            Cause::Transport(failure) => {
+                let mut left = bytes;
+                let fits = failure.detail.iter().take_while(|text| {
+                    let fits = text.len() <= left;
+                    left = left.saturating_sub(text.len());
+                    fits
+                });
+                let fits = fits.count();
+                failure.detail.truncate(fits);
+            }
             _ => {}
         }
         copy

@@ -2,18 +2,25 @@
 //! session wants done is carried out at once or written down.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(unreachable_pub, reason = "a module of test binaries")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "so a test fails")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use noreplay::protocol::handshake::Server;
+use noreplay::protocol::jsonrpc::RequestId;
+use noreplay::protocol::tool_list::Tool;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::Options;
 use noreplay::session::time::Instant;
 use noreplay::session::verdict::{
-    CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, UnknownOutcome, Verdict,
+    CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, ReadError, Refusal, RpcError,
+    Stage, ToolResult, UnknownOutcome, Verdict,
 };
-use noreplay::session::{Action, Delivery, Incoming, Receipt, Resolution, Session, ToolCall, What};
+use noreplay::session::{
+    Action, Delivery, Ids, Incoming, Receipt, Resolution, Session, Ticket, ToolCall, What,
+};
 
 /// A message that the session gave away.
 #[derive(Clone, Debug)]
@@ -43,18 +50,25 @@ pub struct Bench {
     pub connects: Vec<Generation>,
     /// The connections let go of, and whether in order.
     pub disconnects: Vec<(Generation, bool)>,
+    /// What each call was begun with.
+    pub made: BTreeMap<CallId, ToolCall>,
     pub verdicts: BTreeMap<CallId, Verdict>,
     pub resolutions: Vec<Resolution>,
 }
 
 impl Bench {
     pub fn new(options: Options) -> Self {
+        Self::with_ids(options, Box::leak(Box::default()))
+    }
+
+    pub fn with_ids(options: Options, ids: &'static Ids) -> Self {
         Self {
-            session: Session::new(options, Box::leak(Box::default())),
+            session: Session::new(options, ids),
             now: Instant::from_nanos(1),
             wire: Vec::new(),
             connects: Vec::new(),
             disconnects: Vec::new(),
+            made: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             resolutions: Vec::new(),
         }
@@ -92,8 +106,30 @@ impl Bench {
         result
     }
 
-    pub fn reconnect(&mut self) {
-        self.enter(|session, now| session.reconnect(now));
+    pub fn reconnect(&mut self) -> Ticket {
+        self.enter(|session, now| session.reconnect(now))
+    }
+
+    pub fn close(&mut self) {
+        self.enter(|session, _| session.close());
+    }
+
+    pub fn cancel(&mut self, call: CallId) -> bool {
+        self.enter(|session, _| session.cancel(call))
+    }
+
+    pub fn list_tools(&mut self) -> Ticket {
+        self.enter(|session, now| session.list_tools(now))
+    }
+
+    pub fn reconcile(&mut self, call: CallId, timeout: Duration) -> Ticket {
+        self.enter(|session, now| session.reconcile(now, call, timeout))
+    }
+
+    /// The connection that is being opened comes up, or not.
+    pub fn connected(&mut self, result: Result<(), Failure>) {
+        let generation = self.generation();
+        self.enter(|session, now| session.connected(now, generation, result));
     }
 
     /// Lets the connection that is being opened come up, with the newest revision.
@@ -116,13 +152,26 @@ impl Bench {
         self.sent(&initialized, Ok(Delivery::HandedOver));
     }
 
-    /// Begins a call that is not refused at once.
+    /// Begins a call that is not refused at once. It has a name, which must be in its verdict.
     pub fn call(&mut self, tool: &str) -> CallId {
-        self.try_call(ToolCall { name: tool.to_owned(), ..ToolCall::default() }).unwrap()
+        self.call_with(ToolCall { name: tool.to_owned(), ..ToolCall::default() })
+    }
+
+    /// The same, with more to say.
+    pub fn call_with(&mut self, call: ToolCall) -> CallId {
+        let key = Some(format!("key-{}", self.made.len()));
+        self.try_call(ToolCall { key, ..call }).unwrap()
     }
 
     pub fn try_call(&mut self, call: ToolCall) -> Result<CallId, NotExecuted> {
-        self.enter(|session, now| session.call(now, call))
+        let id = self.enter(|session, now| session.call(now, call.clone()))?;
+        self.made.insert(id, call);
+        Ok(id)
+    }
+
+    /// Begins a call of `pay`, and lets the transport take its message.
+    pub fn pay(&mut self) -> (CallId, Sent) {
+        self.handed_over("pay")
     }
 
     /// Begins a call, and lets the transport take its message.
@@ -163,7 +212,7 @@ impl Bench {
     }
 
     pub fn deliver_on(&mut self, generation: Generation, channel: Option<u64>, text: impl AsRef<[u8]>) {
-        let channel = channel.map(noreplay::protocol::jsonrpc::RequestId);
+        let channel = channel.map(RequestId);
         let incoming = Incoming::Message { bytes: text.as_ref().to_vec(), channel };
         self.enter(|session, now| session.received(now, generation, Ok(incoming)));
     }
@@ -172,6 +221,19 @@ impl Bench {
     pub fn answer(&mut self, sent: &Sent, result: &str) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, sent.id());
         self.deliver_on(sent.receipt.generation, None, text);
+    }
+
+    /// A JSON-RPC error is the answer to a request, on its connection.
+    pub fn answer_error(&mut self, sent: &Sent, error: &str) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, sent.id());
+        self.deliver_on(sent.receipt.generation, None, text);
+    }
+
+    /// The transport says that the answer to a request will not come.
+    pub fn lose_answer(&mut self, sent: &Sent, failure: Failure) {
+        let (generation, request) = (sent.receipt.generation, RequestId(sent.id()));
+        let incoming = Incoming::AnswerLost(request, failure);
+        self.enter(|session, now| session.received(now, generation, Ok(incoming)));
     }
 
     pub fn receive(&mut self, incoming: Result<Incoming, Failure>) {
@@ -233,6 +295,87 @@ impl Bench {
         }
     }
 
+    /// The call was given away once, and its whole verdict is: unknown, for this cause.
+    #[track_caller]
+    pub fn assert_unknown(&self, call: CallId, stage: Stage, cause: Cause) {
+        self.assert_unknown_after(1, call, stage, cause);
+    }
+
+    /// The same, after so many attempts.
+    #[track_caller]
+    pub fn assert_unknown_after(&self, attempts: u32, call: CallId, stage: Stage, cause: Cause) {
+        let ToolCall { name, key, .. } = self.made[&call].clone();
+        let message = self.unknown(call).message.clone();
+        let expected = UnknownOutcome { call, key, tool: name, attempts, stage, cause, message };
+        assert_eq!(*self.verdict(call), Ok(Outcome::UnknownOutcome(expected)));
+        self.assert_sent(attempts, call);
+    }
+
+    /// The call was given away once, and its whole verdict is: answered with this.
+    #[track_caller]
+    pub fn assert_ok(&self, call: CallId, json: &str) {
+        let (json, warnings) = (json.to_owned(), Vec::new());
+        let expected = ToolResult { call, attempts: 1, json, warnings };
+        assert_eq!(*self.verdict(call), Ok(Outcome::Ok(expected)));
+        self.assert_sent(1, call);
+    }
+
+    /// The call was given away so many times, and did not run.
+    #[track_caller]
+    pub fn assert_not_executed(&self, attempts: u32, call: CallId, reason: NotExecuted) {
+        assert_eq!(*self.verdict(call), Err(reason));
+        self.assert_sent(attempts, call);
+    }
+
+    #[track_caller]
+    pub fn assert_sent(&self, attempts: u32, call: CallId) {
+        assert_eq!(self.times_sent(call), attempts as usize, "times that {call:?} was given away");
+    }
+
+    /// The call has no verdict, and was given away once.
+    #[track_caller]
+    pub fn assert_pending(&self, call: CallId) {
+        assert!(self.is_pending(call), "{:?}", self.verdicts.get(&call));
+        self.assert_sent(1, call);
+    }
+
+    /// How a `reconnect` ended; `None` if it has not.
+    pub fn reconnected(&self, ticket: Ticket) -> Option<&Result<Server, NotExecuted>> {
+        self.end_of(|end| match end {
+            Resolution::Reconnect(of, result) if *of == ticket => Some(result),
+            _ => None,
+        })
+    }
+
+    /// How a `list_tools` ended; `None` if it has not.
+    pub fn tools(&self, ticket: Ticket) -> Option<&Result<Vec<Tool>, ReadError>> {
+        self.end_of(|end| match end {
+            Resolution::Tools(of, result) if *of == ticket => Some(result),
+            _ => None,
+        })
+    }
+
+    /// How a `reconcile` ended; `None` if it has not.
+    pub fn reconciled(&self, ticket: Ticket) -> Option<&Option<Outcome>> {
+        self.end_of(|end| match end {
+            Resolution::Reconcile(of, outcome) if *of == ticket => Some(outcome),
+            _ => None,
+        })
+    }
+
+    /// The one end that `of` picks.
+    fn end_of<'a, T>(&'a self, of: impl FnMut(&'a Resolution) -> Option<T>) -> Option<T> {
+        let mut ends = self.resolutions.iter().filter_map(of);
+        let end = ends.next();
+        assert!(ends.next().is_none(), "a second end: {:?}", self.resolutions);
+        end
+    }
+
+    /// The methods of what was sent since `wire` was so long.
+    pub fn sent_since(&self, mark: usize) -> Vec<&str> {
+        self.wire[mark..].iter().map(|sent| sent.method.as_str()).collect()
+    }
+
     pub fn is_pending(&self, call: CallId) -> bool {
         !self.verdicts.contains_key(&call)
             && self.session.pending().iter().any(|pending| pending.call == call)
@@ -250,6 +393,31 @@ pub const DONE: &str = r#"{"content":[{"type":"text","text":"done"}]}"#;
 
 pub fn failure(kind: FailureKind) -> Failure {
     Failure { kind, detail: vec!["outer".to_owned(), "inner".to_owned()] }
+}
+
+/// A refusal by an HTTP status, of a request that belonged to a session.
+pub fn refusal(status: u16, body: &str) -> Refusal {
+    Refusal { status, had_session: true, headers: Vec::new(), body: body.into() }
+}
+
+pub fn rpc_error(code: i64, message: &str) -> RpcError {
+    RpcError { code, message: message.to_owned(), data: None }
+}
+
+/// What a connection is lost with that the server ended in order.
+pub fn ended() -> Failure {
+    Failure::new(FailureKind::Closed, "the server ended the connection")
+}
+
+/// The events, as far as they are diagnostics: each text, and how often in a row.
+pub fn diagnostics(events: &[Event]) -> Vec<(&str, u32)> {
+    let mut diagnostics = Vec::new();
+    for event in events {
+        if let Event::Diagnostic(diagnostic) = event {
+            diagnostics.push((diagnostic.text.as_str(), diagnostic.count));
+        }
+    }
+    diagnostics
 }
 
 pub fn ms(millis: u64) -> Duration {

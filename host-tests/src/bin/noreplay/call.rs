@@ -12,9 +12,6 @@ use crate::{Exit, Failure, print, text};
 /// The arguments of `call`.
 #[derive(Args)]
 pub(crate) struct Call {
-    #[command(flatten)]
-    target: Target,
-
     /// The tool
     #[arg(long, value_name = "NAME")]
     tool: String,
@@ -34,6 +31,10 @@ pub(crate) struct Call {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    // Last, since its heading goes on to the end.
+    #[command(flatten)]
+    target: Target,
 }
 
 impl Call {

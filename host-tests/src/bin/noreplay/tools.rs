@@ -12,12 +12,13 @@ use crate::{Exit, Failure, print, text};
 /// The arguments of `tools`.
 #[derive(Args)]
 pub(crate) struct Tools {
-    #[command(flatten)]
-    target: Target,
-
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    // Last, since its heading goes on to the end.
+    #[command(flatten)]
+    target: Target,
 }
 
 impl Tools {

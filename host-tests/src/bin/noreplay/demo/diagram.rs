@@ -105,7 +105,7 @@ impl<'a> Diagram<'a> {
 
     /// The whole drawing.
     pub(super) fn draw(&self) -> String {
-        let rows: Vec<String> = self.rows.iter().map(|row| text(row)).collect();
+        let rows: Vec<String> = self.rows.iter().map(text).collect();
         rows.join("\n")
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         diagram.arrow(1, 2, "gone", style, Head::Lost);
         diagram.remark(2, "done", style);
         let expected = [
-            " one            two           three",
+            " one           two          three",
             "  │             │             │",
             "  │──── ask ───▶│             │",
             "  │◀── reply ───┼─────────────│",

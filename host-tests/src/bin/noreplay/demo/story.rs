@@ -5,6 +5,7 @@ use host_tests::ledger::{Entry, Handed, What};
 use host_tests::{NotExecuted, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use textwrap::Options;
 
 use super::Scene;
 use super::diagram::{Diagram, Head, Lane};
@@ -26,6 +27,9 @@ const TRANSPORT: usize = 2;
 const SERVER: usize = 3;
 const LEDGER: usize = 4;
 
+/// How wide text may be, in columns.
+const WIDTH: usize = 96;
+
 const PLAIN: Style = Style::new();
 
 /// The whole of it.
@@ -34,7 +38,8 @@ pub(super) fn tell(scenes: &[Scene], facts: &Facts) -> String {
     for scene in scenes {
         draw(&mut diagram, scene);
     }
-    let mut parts = vec![String::new(), diagram.draw(), String::new()];
+    let title = "A server charges, and the answer that says so is lost on its way back.";
+    let mut parts = vec![styled(STRONG, title), String::new(), diagram.draw(), String::new()];
     for scene in scenes {
         let call = styled(STRONG, &words(scene));
         parts.push(format!("{call}\n{}\n", indented(&text::verdict(&scene.verdict))));
@@ -53,7 +58,8 @@ fn words(scene: &Scene) -> String {
 }
 
 fn indented(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("  {line}"));
+    let options = Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
+    let lines = text.lines().flat_map(|line| textwrap::wrap(line, &options));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -65,8 +71,8 @@ fn draw(diagram: &mut Diagram<'_>, scene: &Scene) {
     let (words, style) = verdict(&scene.verdict);
     diagram.arrow(COMPONENT, CALLER, words, style, Head::Arrives);
     let charges = match scene.charges {
-        1 => "1 charge".into(),
-        charges => format!("{charges} charges"),
+        1 => "holds 1 charge".into(),
+        charges => format!("holds {charges} charges"),
     };
     diagram.remark(LEDGER, &charges, STRONG);
     diagram.gap();
