@@ -148,7 +148,7 @@ fn accepted_and_no_more_is_unknown_at_once() {
     bench.events();
     bench.answer(&sent, DONE);
     assert!(matches!(bench.events()[..], [Event::Diagnostic(..)]));
-    assert!(matches!(bench.verdict(call), Ok(Outcome::Unknown(_))));
+    assert!(matches!(bench.verdict(call), Ok(Outcome::UnknownOutcome(_))));
 }
 
 /// B064: as long as the server's own stream is open, the answer may come on it.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use harness::{Bench, DONE, Sent, failure, ms, refusal};
 use noreplay::protocol::jsonrpc::RequestId;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::{Options, Ownership, Resend};
+use noreplay::session::policy::{Grant, Options, Ownership, Resend};
 use noreplay::session::verdict::{CallId, FailureKind, Generation, NotExecuted, Outcome, Stage};
 use noreplay::session::{Delivery, Incoming, ToolCall, What};
 
@@ -62,7 +62,7 @@ impl Walk {
             ownership: [Ownership::Owned, Ownership::Owned, Ownership::CallerManaged][dice.roll(3)],
             resend: [Resend::Never, Resend::Proven, Resend::Refused][dice.roll(3)],
             accept_refusals: dice.roll(2) == 0,
-            grants: vec![("granted".to_owned(), GRANTED)],
+            grants: vec![Grant { tool: "granted".to_owned(), attempts: GRANTED }],
             ..Options::default()
         };
         options.limits.events = 16;
@@ -303,7 +303,7 @@ impl Walk {
                 Ok(Outcome::Ok(result) | Outcome::ToolError(result)) => {
                     assert!(ids().any(|id| self.answered.contains(&id)), "{result:?}");
                 }
-                Ok(Outcome::Unknown(unknown)) => {
+                Ok(Outcome::UnknownOutcome(unknown)) => {
                     assert_eq!(unknown.attempts as usize, ids().count());
                     assert!(unknown.attempts > 0, "{unknown:?}");
                 }
@@ -333,8 +333,10 @@ fn on_any_walk_the_promises_hold() {
         assert_eq!(walk.bench.verdicts.len(), walk.bench.made.len());
         for verdict in walk.bench.verdicts.values() {
             let end = match verdict {
-                Ok(Outcome::Unknown(unknown)) if unknown.attempts > 1 => "unknown after several attempts",
-                Ok(Outcome::Unknown(_)) => "unknown",
+                Ok(Outcome::UnknownOutcome(unknown)) if unknown.attempts > 1 => {
+                    "unknown after several attempts"
+                }
+                Ok(Outcome::UnknownOutcome(_)) => "unknown",
                 Ok(Outcome::Ok(result) | Outcome::ToolError(result)) if result.attempts > 1 => {
                     "known after several attempts"
                 }

@@ -1,10 +1,11 @@
 //! What the tasks of one session share.
 
-use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+use core::future::poll_fn;
+use core::task::{Context, Poll, Waker};
 
+use crate::prelude::*;
 use crate::protocol::message::Outgoing;
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};
@@ -96,12 +97,16 @@ impl Shared {
     /// may have to start the driver.
     pub(super) fn enter<T>(self: &Rc<Self>, step: impl FnOnce(&mut Session) -> T) -> T {
         let result = self.enter_from_sync(step);
+        self.ensure_driver();
+        result
+    }
+
+    fn ensure_driver(self: &Rc<Self>) {
         if !self.driving.get() && self.has_work() {
             self.driving.set(true);
             // Its end is of no interest to whoever starts it.
             drop(wit_bindgen::spawn_local(driver::drive(Rc::clone(self))));
         }
-        result
     }
 
     /// The same from a plain export, where no task can be started. There the driver runs already, or
@@ -162,7 +167,7 @@ impl Shared {
             }
             Action::Disconnect { generation, orderly } => {
                 let connection = self.connections.borrow_mut().remove(&generation);
-                self.order(Order::Disconnect(generation, connection.filter(|_| orderly)));
+                self.order(Order::Disconnect(generation, connection.filter(|_| orderly).map(|it| *it)));
             }
             Action::Resolve(resolution) => {
                 let waiter = match &resolution {
