@@ -248,7 +248,7 @@ impl Shared {
     }
 
     fn take_watchers(&self) -> impl Iterator<Item = Waker> {
-        self.watchers.borrow_mut().take().into_iter().map(|(_, waker)| waker)
+        self.watchers.borrow_mut().take().into_iter().map(|(_, waker)| *waker)
     }
 
     /// Whether the driver has nothing left to do.
