@@ -6,6 +6,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -47,12 +48,48 @@ fn build(package: &str, root: &Path, target_dir: &Path) -> PathBuf {
         .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "component", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
+        // Without this every address in the code takes five bytes: a tenth of the component.
+        .args(["--", "-C", "link-arg=--compress-relocations"])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
     for name in FOREIGN {
         cargo.env_remove(name);
     }
     run(cargo, "building a component failed");
-    target_dir.join(TARGET).join("component").join(package).with_extension("wasm")
+    let linked = target_dir.join(TARGET).join("component").join(package).with_extension("wasm");
+    let stripped = linked.with_extension("stripped.wasm");
+    let written = fs::read(&linked).and_then(|bytes| fs::write(&stripped, without_names(&bytes)));
+    match written {
+        Ok(()) => stripped,
+        Err(error) => fail(&format!("{} cannot be stripped: {error}", linked.display())),
+    }
+}
+
+/// The component without the names of its inner parts, which the linker adds for debuggers and knows no
+/// option to leave out. They are a custom section of the component itself.
+fn without_names(component: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 8;
+    const CUSTOM: u8 = 0;
+    const NAME: &[u8] = b"\x0ecomponent-name";
+
+    let (header, mut rest) = component.split_at(HEADER);
+    let mut kept = header.to_vec();
+    while let [id, sized @ ..] = rest {
+        let (size, length) = leb128(sized);
+        let content = &sized[length..length + size];
+        let (section, after) = rest.split_at(1 + length + size);
+        if *id != CUSTOM || !content.starts_with(NAME) {
+            kept.extend_from_slice(section);
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// The unsigned LEB128 number at the start of `bytes`, and how many bytes it takes.
+fn leb128(bytes: &[u8]) -> (usize, usize) {
+    let length = bytes.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let number = bytes[..length].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7f));
+    (number, length)
 }
 
 /// `wasm-component-ld`, which lies in the toolchain.
