@@ -1,7 +1,9 @@
 //! P10: causes and reasons, whole and true.
 
+use std::time::Duration;
+
 use super::super::moment::{Fate, Kind, Moment};
-use super::super::policy::CAUSE;
+use super::super::policy::{CAUSE, CONNECT};
 use super::super::promise::Promise;
 use super::Court;
 use super::story::{At, CallStory};
@@ -97,7 +99,10 @@ impl Court<'_> {
                 failure.kind == own.kind && failure.detail.ends_with(&own.detail)
             }
             // It took too long, which the component itself tells.
-            Moment::ConnectDropped(_) => failure.kind == FailureKind::TimedOut,
+            Moment::Connecting(_) => {
+                let long = Duration::from_millis(CONNECT.into());
+                failure.kind == FailureKind::TimedOut && self.story.time(at) >= entry.at + long
+            }
             _ => false,
         })
     }
