@@ -67,7 +67,9 @@ impl Court<'_> {
                 self.broken(Promise::P4, format!("call {number} is reconciled, and still unknown"));
             }
             None => {
-                let lost = self.told_late(call, at);
+                // A call that ended well has nothing to be reconciled.
+                let unknown = matches!(call.verdict, Some((_, Ok(Outcome::UnknownOutcome(_)))));
+                let lost = unknown && self.told_late(call, at);
                 self.hold(!lost, Promise::P4, || format!("the late answer to call {number} is lost"));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::moment::{Fate, Kind, Moment};
+use super::super::moment::{Entry, Fate, Kind, Moment, Told};
 use super::super::policy::{CAUSE, CONNECT};
 use super::super::promise::Promise;
 use super::Court;
@@ -118,7 +118,9 @@ impl Court<'_> {
         };
         let failure = why.failure.as_ref().is_none_or(|failure| {
             let own = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
+            let lost = |entry: &Entry| matches!(&entry.moment, Moment::Told(_, _, Told::Lost(lost)) if lost == failure);
             own || handshakes().any(|message| message.failures(at).contains(&failure))
+                || self.story.log[..at].iter().any(lost)
         });
         let error = why.error.as_ref().is_none_or(|error| {
             let is_it =
