@@ -1,16 +1,18 @@
-//! Builds the component, so that whoever builds the host has it: no second command, no stale file.
+//! Builds the components, so that whoever builds the host has them: no second command, no stale file.
+//! Beside the client itself that is the agent which the tests compose with it.
 //!
-//! The component is compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which
-//! comes with Rust: its only imports are those of our WIT.
+//! They are compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which comes with
+//! Rust: their only imports are those of our WIT.
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the component.
+/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the components.
 const FOREIGN: [&str; 9] = [
     "CARGO_ENCODED_RUSTFLAGS",
     "RUSTFLAGS",
@@ -25,31 +27,69 @@ const FOREIGN: [&str; 9] = [
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for path in ["Cargo.toml", "Cargo.lock", "src", "wit"] {
+    for path in ["Cargo.toml", "Cargo.lock", "src", "wit", "host-tests/agent"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
 
     ensure_target();
-    let out = PathBuf::from(variable("OUT_DIR"));
-    let component = build(&root, &out.join("component"));
-    println!("cargo:rustc-env=NOREPLAY_COMPONENT={}", component.display());
+    let target_dir = PathBuf::from(variable("OUT_DIR")).join("component");
+    for (package, name) in [("noreplay", "NOREPLAY_COMPONENT"), ("agent", "AGENT_COMPONENT")] {
+        let component = build(package, &root, &target_dir);
+        println!("cargo:rustc-env={name}={}", component.display());
+    }
 }
 
-/// Builds the component and returns its file.
-fn build(root: &Path, target_dir: &Path) -> PathBuf {
+/// Builds the component that `package` is, and returns its file.
+fn build(package: &str, root: &Path, target_dir: &Path) -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
     cargo
         .current_dir(root)
-        .args(["rustc", "--package", "noreplay", "--lib", "--crate-type", "cdylib"])
+        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "component", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
+        // Without this every address in the code takes five bytes: a tenth of the component.
+        .args(["--", "-C", "link-arg=--compress-relocations"])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
     for name in FOREIGN {
         cargo.env_remove(name);
     }
-    run(cargo, "building the component failed");
-    target_dir.join(TARGET).join("component/noreplay.wasm")
+    run(cargo, "building a component failed");
+    let linked = target_dir.join(TARGET).join("component").join(package).with_extension("wasm");
+    let stripped = linked.with_extension("stripped.wasm");
+    let written = fs::read(&linked).and_then(|bytes| fs::write(&stripped, without_names(&bytes)));
+    match written {
+        Ok(()) => stripped,
+        Err(error) => fail(&format!("{} cannot be stripped: {error}", linked.display())),
+    }
+}
+
+/// The component without the names of its inner parts, which the linker adds for debuggers and knows no
+/// option to leave out. They are a custom section of the component itself.
+fn without_names(component: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 8;
+    const CUSTOM: u8 = 0;
+    const NAME: &[u8] = b"\x0ecomponent-name";
+
+    let (header, mut rest) = component.split_at(HEADER);
+    let mut kept = header.to_vec();
+    while let [id, sized @ ..] = rest {
+        let (size, length) = leb128(sized);
+        let content = &sized[length..length + size];
+        let (section, after) = rest.split_at(1 + length + size);
+        if *id != CUSTOM || !content.starts_with(NAME) {
+            kept.extend_from_slice(section);
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// The unsigned LEB128 number at the start of `bytes`, and how many bytes it takes.
+fn leb128(bytes: &[u8]) -> (usize, usize) {
+    let length = bytes.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let number = bytes[..length].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7f));
+    (number, length)
 }
 
 /// `wasm-component-ld`, which lies in the toolchain.

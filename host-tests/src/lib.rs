@@ -35,7 +35,7 @@ pub mod check;
 pub mod client;
 mod clock;
 mod failure;
-mod host;
+pub mod host;
 pub mod ledger;
 pub mod runtime;
 mod tool_call;
