@@ -25,7 +25,7 @@ pub(super) struct Group {
 }
 
 /// The name under which pairs of faults are told.
-const PAIRS: &str = "two faults";
+pub(super) const PAIRS: &str = "two faults";
 
 impl Group {
     /// Every group. If `quick`, one revision each of a few policies.
