@@ -2,15 +2,18 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::AutoStream;
 use clap::{Parser, Subcommand};
+use host_tests::check::CheckError;
 use host_tests::runtime::RuntimeError;
 use host_tests::{ClientError, NotExecuted, Outcome};
 use tokio::task::JoinError;
 
 mod call;
+mod check;
 mod demo;
 mod inspect;
 mod session;
@@ -31,7 +34,7 @@ struct Arguments {
 const EXIT_STATUS: &str = "\
 Exit status:
   0  ok
-  1  tool-error: the tool answered, and reports an error
+  1  tool-error: the tool answered, and reports an error; check: the contract is broken
   2  wrong usage, or a failure of this program's own
   3  unknown-outcome: the tool may have run
   4  not-executed: the tool has not run";
@@ -46,6 +49,8 @@ enum Command {
     Call(call::Call),
     /// Runs a session from JSON lines on standard input
     Session(session::Session),
+    /// Holds a component against the contract, with every fault at every point
+    Check(check::Check),
     /// Shows what the component imports, exports and weighs
     Inspect(inspect::Inspect),
 }
@@ -78,6 +83,8 @@ enum Failure {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     #[error(transparent)]
+    Check(#[from] CheckError),
+    #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot start")]
     Start(#[source] io::Error),
@@ -85,6 +92,8 @@ enum Failure {
     Input(#[source] io::Error),
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
+    #[error("cannot write the report {}", path.display())]
+    Report { path: PathBuf, source: io::Error },
     #[error("a task of this program failed")]
     Task(#[from] JoinError),
 }
@@ -110,6 +119,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
             Command::Tools(tools) => tools.run().await,
             Command::Call(call) => call.run().await,
             Command::Session(session) => session.run().await,
+            Command::Check(check) => check.run(),
             Command::Inspect(inspect) => inspect.run(),
         }
     });
