@@ -49,7 +49,7 @@ impl Group {
                         setting,
                         reworded: strict && number < 2 && !own_channels,
                         table: scenario.table && number < 2 && !quick,
-                        pairs: scenario.pairs && number < 2 && !quick,
+                        pairs: scenario.pairs && number == 0 && !quick,
                     }));
                 }
             }
