@@ -2,6 +2,10 @@
 
 pub(crate) use alloc::borrow::ToOwned;
 pub(crate) use alloc::boxed::Box;
-pub(crate) use alloc::string::{String, ToString};
+pub(crate) use alloc::string::String;
+pub(crate) use alloc::vec;
 pub(crate) use alloc::vec::Vec;
-pub(crate) use alloc::{format, vec};
+
+// What the component does without, so that `core::fmt` stays out of it.
+#[cfg(test)]
+pub(crate) use alloc::{format, string::ToString};

@@ -15,8 +15,15 @@ use crate::bindings::McpClient;
 use crate::bindings::noreplay::mcp::{transport as wit, types};
 use crate::transport::{Connection, Delivery, Incoming, Outgoing, SendError, Transport};
 
+mod ending;
+
+use ending::Ending;
+
 /// A connection that the component holds a handle to.
-pub struct HeldConnection(Arc<dyn Connection>);
+pub struct HeldConnection {
+    connection: Arc<dyn Connection>,
+    ending: Arc<Ending>,
+}
 
 /// What a store holds beside the component.
 pub struct Host {
@@ -43,8 +50,8 @@ impl Host {
         Host { transport, connections: ResourceTable::new(), limits, origin: Instant::now() }
     }
 
-    fn connection(&self, handle: &Resource<HeldConnection>) -> wasmtime::Result<&dyn Connection> {
-        Ok(&*self.connections.get(handle)?.0)
+    fn connection(&self, handle: &Resource<HeldConnection>) -> wasmtime::Result<&HeldConnection> {
+        Ok(self.connections.get(handle)?)
     }
 }
 
@@ -67,7 +74,7 @@ impl<T: 'static> wit::HostWithStore<T> for Imports {
     ) -> wasmtime::Result<Result<Resource<HeldConnection>, Failure>> {
         let connecting = accessor.with(|mut store| store.get().transport.connect(&endpoint, max_message));
         let connection = match connecting.await {
-            Ok(connection) => HeldConnection(connection),
+            Ok(connection) => HeldConnection { connection, ending: Arc::default() },
             Err(failure) => return Ok(Err(failure)),
         };
         let handle = accessor.with(|mut store| store.get().connections.push(connection))?;
@@ -77,7 +84,13 @@ impl<T: 'static> wit::HostWithStore<T> for Imports {
 
 impl wit::HostConnection for Host {
     fn abandon(&mut self, handle: Resource<HeldConnection>, request: u64) -> wasmtime::Result<()> {
-        self.connection(&handle)?.abandon(request);
+        self.connection(&handle)?.connection.abandon(request);
+        Ok(())
+    }
+
+    fn close(&mut self, handle: Resource<HeldConnection>) -> wasmtime::Result<()> {
+        let held = self.connection(&handle)?;
+        held.ending.begin(held.connection.close());
         Ok(())
     }
 
@@ -94,7 +107,7 @@ impl wit::HostConnection for Host {
 fn on_connection<T: 'static, R>(
     accessor: &Accessor<T, Imports>,
     handle: &Resource<HeldConnection>,
-    method: impl FnOnce(&dyn Connection) -> R,
+    method: impl FnOnce(&HeldConnection) -> R,
 ) -> wasmtime::Result<R> {
     accessor.with(|mut store| Ok(method(store.get().connection(handle)?)))
 }
@@ -105,7 +118,7 @@ impl<T: 'static> wit::HostConnectionWithStore<T> for Imports {
         handle: Resource<HeldConnection>,
         message: Outgoing,
     ) -> wasmtime::Result<Result<Delivery, SendError>> {
-        let sending = on_connection(accessor, &handle, |connection| connection.send(message))?;
+        let sending = on_connection(accessor, &handle, |held| held.connection.send(message))?;
         Ok(sending.await)
     }
 
@@ -113,13 +126,8 @@ impl<T: 'static> wit::HostConnectionWithStore<T> for Imports {
         accessor: &Accessor<T, Self>,
         handle: Resource<HeldConnection>,
     ) -> wasmtime::Result<Result<Incoming, Failure>> {
-        let receiving = on_connection(accessor, &handle, |connection| connection.receive())?;
-        Ok(receiving.await)
-    }
-
-    async fn close(accessor: &Accessor<T, Self>, handle: Resource<HeldConnection>) -> wasmtime::Result<()> {
-        let closing = on_connection(accessor, &handle, |connection| connection.close())?;
-        closing.await;
-        Ok(())
+        let (receiving, ending) =
+            on_connection(accessor, &handle, |held| (held.connection.receive(), held.ending.clone()))?;
+        Ok(ending.after(receiving).await)
     }
 }

@@ -42,12 +42,13 @@ mod tool_call;
 pub mod transport;
 pub mod verdict;
 
-pub use bindings::exports::noreplay::mcp::client::{
-    Cause, Diagnostic, Event, Grant, HandshakeFailure, Implementation, Initialised, Limits, NotExecuted,
-    Notification, Options, Outcome, Ownership, PendingCall, Progress, ReadError, Recovery, Resend, Server,
-    Stage, Timing, Tool, ToolCall, ToolResult, Undecodable, UnknownOutcome,
+pub use bindings::exports::noreplay::mcp::client::ToolCall;
+pub use bindings::noreplay::mcp::types::{
+    CallId, Cause, Diagnostic, Event, Failure, FailureKind, Grant, HandshakeFailure, Implementation,
+    Initialised, Json, Limits, NotExecuted, Notification, Options, Outcome, Ownership, PendingCall, Progress,
+    ReadError, Recovery, Refusal, Resend, RpcError, Server, Stage, Timing, Tool, ToolResult, Undecodable,
+    UnknownOutcome,
 };
-pub use bindings::noreplay::mcp::types::{CallId, Failure, FailureKind, Json, Refusal, RpcError};
 pub use client::{Client, ClientError, Session};
 pub use runtime::Runtime;
 

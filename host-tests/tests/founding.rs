@@ -124,13 +124,13 @@ async fn a_deadline_after_the_hand_over_is_unknown() {
     assert_eq!((first.cause, first.stage), (Cause::TimedOut, Stage::HandedOver));
     sleep(Duration::from_millis(1)).await;
     assert_eq!(server.wire().count("notifications/cancelled"), 1);
-    assert_eq!(session.unsettled().await.unwrap().len(), 1);
+    assert!(matches!(&session.pending().await.unwrap()[..], [pending] if pending.ended));
 
     let known = session.reconcile(first.call, Duration::from_secs(60)).await.unwrap();
     assert!(matches!(known, Some(Outcome::Ok(_))), "{known:?}");
     assert_eq!(begun.elapsed().as_secs(), 5);
     assert_eq!((server.ledger().count("pay"), server.wire().calls("pay")), (1, 1));
-    assert!(session.unsettled().await.unwrap().is_empty());
+    assert_eq!(session.pending().await.unwrap(), []);
 }
 
 /// (f): a JSON-RPC error after the effect, whatever its code.

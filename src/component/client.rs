@@ -11,7 +11,7 @@ use crate::protocol::handshake::Server;
 use crate::protocol::tool_list::Tool;
 use crate::session::event::Event;
 use crate::session::policy;
-use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError, UnknownOutcome};
+use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError};
 use crate::session::{Ids, PendingCall, Resolution, Session as Core};
 
 use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, ToolCall};
@@ -78,11 +78,10 @@ impl GuestSession for Session {
     }
 
     fn pending(&self) -> Vec<PendingCall> {
-        self.0.look(Core::pending)
-    }
-
-    fn unsettled(&self) -> Vec<UnknownOutcome> {
-        self.0.look(Core::unsettled)
+        self.0.look(|session| {
+            let ended = session.unsettled().into_iter().map(PendingCall::from);
+            ended.chain(session.pending()).collect()
+        })
     }
 
     async fn next_event(&self) -> Option<Event> {

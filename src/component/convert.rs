@@ -9,8 +9,8 @@ use crate::protocol::revision::Revision;
 use crate::session::time::Instant;
 use crate::session::{self, Delivery, Incoming, policy};
 
-use super::bindings::exports::noreplay::mcp::client as wit;
-use super::bindings::noreplay::mcp::transport;
+use super::bindings::exports::noreplay::mcp::client;
+use super::bindings::noreplay::mcp::{transport, types};
 
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
@@ -24,38 +24,38 @@ fn size(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-pub(super) fn options_out(options: policy::Options) -> wit::Options {
+pub(super) fn options_out(options: policy::Options) -> types::Options {
     let policy::Options { recovery, timing, limits, .. } = options;
-    wit::Options {
+    types::Options {
         ownership: match options.ownership {
-            policy::Ownership::Owned => wit::Ownership::Owned,
-            policy::Ownership::CallerManaged => wit::Ownership::CallerManaged,
+            policy::Ownership::Owned => types::Ownership::Owned,
+            policy::Ownership::CallerManaged => types::Ownership::CallerManaged,
         },
-        initialised: options.initialised.map(|initialised| wit::Initialised {
+        initialised: options.initialised.map(|initialised| types::Initialised {
             protocol_version: initialised.revision.as_str().to_owned(),
             first_request: initialised.first_request,
         }),
         resend: match options.resend {
-            policy::Resend::Never => wit::Resend::Never,
-            policy::Resend::Proven => wit::Resend::Proven,
-            policy::Resend::Refused => wit::Resend::Refused,
+            policy::Resend::Never => types::Resend::Never,
+            policy::Resend::Proven => types::Resend::Proven,
+            policy::Resend::Refused => types::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
         grants: options.grants,
-        recovery: wit::Recovery {
+        recovery: types::Recovery {
             attempts: recovery.attempts,
             backoff_ms: millis(recovery.backoff),
             backoff_cap_ms: millis(recovery.backoff_cap),
             circuit_ms: millis(recovery.circuit),
             seed: None,
         },
-        timing: wit::Timing {
+        timing: types::Timing {
             call_ms: millis(timing.call),
             connect_ms: millis(timing.connect),
             progress_extends: timing.progress_extends,
             cap_ms: millis(timing.cap),
         },
-        limits: wit::Limits {
+        limits: types::Limits {
             message_bytes: u64::try_from(limits.message_bytes).unwrap_or(u64::MAX),
             in_flight: u32::try_from(limits.in_flight).unwrap_or(u32::MAX),
             events: u32::try_from(limits.events).unwrap_or(u32::MAX),
@@ -65,12 +65,12 @@ pub(super) fn options_out(options: policy::Options) -> wit::Options {
     }
 }
 
-pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options {
-    let wit::Options { recovery, timing, limits, .. } = options;
+pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Options {
+    let types::Options { recovery, timing, limits, .. } = options;
     policy::Options {
         ownership: match options.ownership {
-            wit::Ownership::Owned => policy::Ownership::Owned,
-            wit::Ownership::CallerManaged => policy::Ownership::CallerManaged,
+            types::Ownership::Owned => policy::Ownership::Owned,
+            types::Ownership::CallerManaged => policy::Ownership::CallerManaged,
         },
         initialised: options.initialised.map(|initialised| policy::Initialised {
             // A revision that this client does not know is spoken as the newest that it does.
@@ -78,9 +78,9 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
             first_request: initialised.first_request,
         }),
         resend: match options.resend {
-            wit::Resend::Never => policy::Resend::Never,
-            wit::Resend::Proven => policy::Resend::Proven,
-            wit::Resend::Refused => policy::Resend::Refused,
+            types::Resend::Never => policy::Resend::Never,
+            types::Resend::Proven => policy::Resend::Proven,
+            types::Resend::Refused => policy::Resend::Refused,
         },
         accept_refusals: options.accept_refusals,
         grants: options.grants,
@@ -107,7 +107,7 @@ pub(super) fn options_in(options: wit::Options, now: Instant) -> policy::Options
     }
 }
 
-pub(super) fn tool_call(call: wit::ToolCall) -> session::ToolCall {
+pub(super) fn tool_call(call: client::ToolCall) -> session::ToolCall {
     session::ToolCall {
         name: call.name,
         key: call.key,

@@ -13,7 +13,7 @@ use crate::session::Incoming;
 use crate::session::time::Instant;
 use crate::session::verdict::{Failure, Generation};
 
-use super::bindings::noreplay::mcp::transport::{self, Connection};
+use super::bindings::noreplay::mcp::transport::{self as wit, Connection};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::convert;
 use super::sending::Sending;
@@ -96,7 +96,7 @@ impl Driver {
                 Order::Connect(generation) => {
                     let (endpoint, most) = (self.shared.endpoint.clone(), self.shared.max_message);
                     let connect =
-                        async move { Done::Connected(generation, transport::connect(endpoint, most).await) };
+                        async move { Done::Connected(generation, wit::connect(endpoint, most).await) };
                     self.jobs.push(Job::new(Some(generation), connect));
                 }
                 Order::Send(sending) => self.sending.push(sending),
@@ -131,7 +131,7 @@ impl Driver {
 
     fn receive(&mut self, generation: Generation, connection: Rc<Connection>) {
         let receive = async move {
-            let result = connection.receive().await.map(convert::incoming);
+            let result = receive(&connection).await.map(convert::incoming);
             Done::Received(generation, connection, result)
         };
         self.receiving.push(Job::new(Some(generation), receive));
@@ -201,12 +201,19 @@ fn poll_any(jobs: &mut Vec<Job>, cx: &mut Context<'_>) -> Option<Done> {
     None
 }
 
+/// What comes next on a connection. Boxed, so that there is one copy of its code.
+fn receive(connection: &Connection) -> Pin<Box<dyn Future<Output = Result<wit::Incoming, Failure>> + '_>> {
+    Box::pin(connection.receive())
+}
+
 /// Ends a connection in order, if that does not take too long.
 async fn close(connection: Rc<Connection>) -> Done {
-    let mut close = pin!(connection.close());
+    connection.close();
+    let mut end =
+        pin!(async { while !matches!(receive(&connection).await, Ok(wit::Incoming::End) | Err(_)) {} });
     let mut patience = alarm(now() + CLOSING);
     poll_fn(|cx| {
-        let over = close.as_mut().poll(cx).is_ready() || patience.as_mut().poll(cx).is_ready();
+        let over = end.as_mut().poll(cx).is_ready() || patience.as_mut().poll(cx).is_ready();
         if over { Poll::Ready(Done::Closed) } else { Poll::Pending }
     })
     .await

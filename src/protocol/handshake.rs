@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::prelude::*;
-use crate::text::cut;
+use crate::text::{cut, text};
 
 use super::json::{self, JsonError, Raw, push_string};
 use super::jsonrpc::RequestId;
@@ -49,24 +49,39 @@ impl Server {
 
 /// Why an answer to `initialize` makes no session.
 #[derive(Debug, Error)]
+#[error("{}", self.words())]
 pub enum HandshakeError {
     /// It is not the result that the revision asks for.
-    #[error("the answer to `initialize` cannot be read: {0}")]
     Unreadable(#[from] JsonError),
     /// It names no revision.
-    #[error("the answer to `initialize` names no protocol revision")]
     NoRevision,
     /// The server speaks a revision that this client does not.
-    #[error(
-        "the server speaks the protocol revision `{found}`; this client speaks {} to {}",
-        Revision::OLDEST,
-        Revision::LATEST
-    )]
     UnknownRevision {
         /// What it speaks, cut to a reasonable length.
         found: String,
     },
 }
+
+impl HandshakeError {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Unreadable(error) => text!("{}{}", UNREADABLE, &error.words()),
+            Self::NoRevision => "the answer to `initialize` names no protocol revision".to_owned(),
+            Self::UnknownRevision { found } => {
+                let (oldest, latest) = (Revision::OLDEST.as_str(), Revision::LATEST.as_str());
+                text!(
+                    "the server speaks the protocol revision `{}`; this client speaks {} to {}",
+                    found,
+                    oldest,
+                    latest
+                )
+            }
+        }
+    }
+}
+
+/// What every complaint about the answer to `initialize` begins with.
+pub(crate) const UNREADABLE: &str = "the answer to `initialize` cannot be read: ";
 
 /// The `initialize` request, which offers the newest revision and no capability.
 pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
@@ -129,7 +144,8 @@ mod tests {
     fn every_known_revision_is_taken() {
         for revision in Revision::ALL {
             let json = format!(
-                r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"hi"}}"#
+                r#"{{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"hi"}}"#,
+                revision.as_str()
             );
             let (agreed, server) = of(&json).unwrap();
             assert_eq!((agreed, server.protocol_version), (revision, revision.as_str()));

@@ -6,23 +6,35 @@ use serde::de::IgnoredAny;
 use thiserror::Error;
 
 use crate::prelude::*;
+use crate::text::text;
 
 /// Why a text is not the JSON that it should be.
 #[derive(Debug, Error)]
+#[error("{}", self.words())]
 pub enum JsonError {
     /// It is not JSON.
-    #[error("not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It is JSON, but no object.
-    #[error("not a JSON object")]
     NotAnObject,
     /// It is JSON, but no array.
-    #[error("not a JSON array")]
     NotAnArray,
     /// A string in it holds half of a surrogate pair, which is no Unicode text: servers differ in
     /// what they make of it.
-    #[error("a lone surrogate escape in a string")]
     LoneSurrogate,
+}
+
+impl JsonError {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Syntax(error) => {
+                let what = if error.is_eof() { "JSON that is cut off" } else { "not JSON" };
+                text!("{} at line {}, column {}", what, error.line(), error.column())
+            }
+            Self::NotAnObject => "not a JSON object".to_owned(),
+            Self::NotAnArray => "not a JSON array".to_owned(),
+            Self::LoneSurrogate => "a lone surrogate escape in a string".to_owned(),
+        }
+    }
 }
 
 /// A JSON value as it stands in a text.

@@ -2,21 +2,14 @@
 //!
 //! Nothing here allocates in proportion to a message: members are slices of it.
 
-use core::fmt;
-
 use crate::prelude::*;
+use crate::text::text;
 
 use super::json::{self, JsonError, Raw};
 
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
-
-impl fmt::Display for RequestId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The id that a response bears, held against the form of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +109,7 @@ pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malfor
         };
         message = Err(Malformed {
             request,
-            reason: format!("not UTF-8: no character at byte {}", error.valid_up_to()),
+            reason: text!("not UTF-8: no character at byte {}", error.valid_up_to()),
         });
     }
     each(message);
@@ -142,7 +135,7 @@ pub fn salvage(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
     let at = tail.windows(4).rposition(|window| window == b"\"id\"")?;
     let rest = core::str::from_utf8(&tail[at..]).ok()?;
-    let object = format!("{{{rest}");
+    let object = ["{", rest].concat();
     let (members, read) = Members::read(&object);
     read.ok()?;
     members.answered()
@@ -154,7 +147,7 @@ fn valid_prefix(bytes: &[u8], length: usize) -> &str {
 
 fn read_array<'a>(text: &'a str, each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) {
     if let Err(error) = json::elements(text, &mut |element| each(read_one(element.get()))) {
-        each(Err(Malformed { request: None, reason: error.to_string() }));
+        each(Err(Malformed { request: None, reason: error.words() }));
     }
 }
 
@@ -162,7 +155,7 @@ fn read_one(text: &str) -> Result<Message<'_>, Malformed> {
     let (members, read) = Members::read(text);
     match read {
         Ok(()) => members.message(),
-        Err(error) => Err(members.malformed(&error.to_string())),
+        Err(error) => Err(members.malformed(&error.words())),
     }
 }
 
@@ -216,7 +209,7 @@ impl<'a> Members<'a> {
 
     fn message(self) -> Result<Message<'a>, Malformed> {
         if let Some(name) = self.twice {
-            return Err(self.malformed(&format!("the member `{name}` stands twice")));
+            return Err(self.malformed(&text!("the member `{}` stands twice", name)));
         }
         if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(self.malformed("no JSON-RPC 2.0 message"));

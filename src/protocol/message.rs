@@ -1,6 +1,7 @@
 //! The messages we send.
 
 use crate::prelude::*;
+use crate::text::text;
 
 use super::json::{Object, on_one_line, push_string};
 use super::jsonrpc::RequestId;
@@ -59,7 +60,7 @@ fn push_meta(out: &mut Vec<u8>, id: RequestId, call: &Invocation) {
         }
         (meta, true) => {
             push(out, ",\"_meta\":{\"progressToken\":");
-            push(out, &id.to_string());
+            push(out, &text!("{}", id.0));
             let members = meta.as_ref().map_or("", Object::members);
             if !members.is_empty() {
                 push(out, ",");
@@ -86,7 +87,7 @@ pub fn tools_list(id: RequestId, cursor: Option<&str>, revision: Revision) -> Ou
 pub fn cancelled(id: RequestId, reason: &str, revision: Revision) -> Outgoing {
     let mut out = notification("notifications/cancelled");
     push(&mut out, ",\"params\":{\"requestId\":");
-    push(&mut out, &id.to_string());
+    push(&mut out, &text!("{}", id.0));
     push(&mut out, ",\"reason\":");
     push_string(&mut out, reason);
     push(&mut out, "}}");
@@ -118,7 +119,7 @@ pub fn answer(id: &str, method: &str, revision: Option<Revision>) -> Outgoing {
 pub(super) fn request(method: &str, id: RequestId, capacity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(capacity);
     push(&mut out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    push(&mut out, &id.to_string());
+    push(&mut out, &text!("{}", id.0));
     push(&mut out, ",\"method\":\"");
     push(&mut out, method);
     push(&mut out, "\"");

@@ -1,7 +1,5 @@
 //! The protocol revisions this client speaks, and what differs between them.
 
-use core::fmt;
-
 /// A released revision of MCP, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Revision {
@@ -44,11 +42,5 @@ impl Revision {
     /// answers inside it are answers all the same.
     pub const fn has_batches(self) -> bool {
         matches!(self, Self::V2025_03_26)
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::prelude::*;
+use crate::text::text;
 
 use super::json::{self, JsonError, Raw};
 
@@ -28,16 +29,24 @@ pub struct Page {
 
 /// Why a page cannot be read.
 #[derive(Debug, Error)]
+#[error("{}", self.words())]
 pub enum PageError {
     /// It is not an object, or its tools are not an array.
-    #[error("not a list of tools: {0}")]
     Syntax(#[from] JsonError),
     /// It has no tools.
-    #[error("a list without tools")]
     NoTools,
     /// Its cursor is not a string.
-    #[error("a cursor that is not a string")]
     Cursor,
+}
+
+impl PageError {
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Syntax(error) => text!("not a list of tools: {}", &error.words()),
+            Self::NoTools => "a list without tools".to_owned(),
+            Self::Cursor => "a cursor that is not a string".to_owned(),
+        }
+    }
 }
 
 /// Reads a page.

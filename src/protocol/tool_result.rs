@@ -4,7 +4,7 @@
 //! that would invite another call (contract, section 2).
 
 use crate::prelude::*;
-use crate::text::cut;
+use crate::text::{cut, text};
 
 use super::json::{self, Raw};
 
@@ -66,10 +66,10 @@ fn read_content(content: Raw<'_>, reading: &mut Reading) {
             }
         });
         match kind {
-            None => reading.warn(&format!("content block {index} has no type")),
+            None => reading.warn(&text!("content block {} has no type", index)),
             Some(kind) if !BLOCKS.contains(&kind) => {
                 let kind = cut(kind.trim_matches('"'), 64);
-                reading.warn(&format!("content block {index} is of the unknown type `{kind}`"));
+                reading.warn(&text!("content block {} is of the unknown type `{}`", index, kind));
             }
             Some(_) => {}
         }

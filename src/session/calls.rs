@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::protocol::json::Object;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
+use crate::text::text;
 
 use super::call::{Call, Doubt, Ending, Ready, State};
 use super::event::Event;
@@ -55,18 +56,18 @@ impl Session {
             progress,
         };
         if key.as_ref().is_some_and(|key| key.len() > keys::LONGEST) {
-            let reason = format!("the key is longer than {} bytes", keys::LONGEST);
+            let reason = text!("the key is longer than {} bytes", keys::LONGEST);
             return Err(NotExecuted::InvalidCall(reason));
         }
         if self.in_flight() >= self.options.limits.in_flight {
-            let detail = &format!("{} calls are in flight, as many as may be", self.in_flight());
+            let detail = &text!("{} calls are in flight, as many as may be", self.in_flight());
             return Err(NotExecuted::NotSent(Failure::new(FailureKind::Busy, detail)));
         }
         self.ensure_link(now)?;
         if let Some(key) = &key
             && !self.keys.claim(key)
         {
-            return Err(NotExecuted::InvalidCall(format!("the key `{key}` is used already")));
+            return Err(NotExecuted::InvalidCall(text!("the key `{}` is used already", key)));
         }
 
         let id = self.ids.call();
@@ -88,7 +89,7 @@ impl Session {
             state: State::Ready(Ready::new(invocation)),
         };
         self.calls.insert(id, call);
-        self.queue.push_back(Queued::Call(id));
+        self.queue.push(Queued::Call(id));
         Ok(id)
     }
 
@@ -96,12 +97,12 @@ impl Session {
         let Some(text) = text else { return Ok(None) };
         let limit = self.options.limits.message_bytes;
         if text.len() > limit {
-            let reason = format!("`{member}` is larger than the {limit} bytes allowed");
+            let reason = text!("`{}` is larger than the {} bytes allowed", member, limit);
             return Err(NotExecuted::InvalidCall(reason));
         }
         match Object::parse(text) {
             Ok(object) => Ok(Some(object)),
-            Err(error) => Err(NotExecuted::InvalidCall(format!("`{member}`: {error}"))),
+            Err(error) => Err(NotExecuted::InvalidCall(text!("`{}`: {}", member, &error.words()))),
         }
     }
 
@@ -233,7 +234,7 @@ impl Session {
                     }
                     call.state = State::Ready(ready);
                     self.calls.insert(id, *call);
-                    self.queue.push_front(Queued::Call(id));
+                    self.queue.insert(0, Queued::Call(id));
                     self.want_link(now);
                     return;
                 }
@@ -267,7 +268,7 @@ impl Session {
                     call.earlier.push(request);
                     call.state = State::Ready(ready);
                     self.calls.insert(id, *call);
-                    self.queue.push_back(Queued::Call(id));
+                    self.queue.push(Queued::Call(id));
                     self.want_link(now);
                     return;
                 }

@@ -1,10 +1,11 @@
 //! What arrives, and whom it concerns.
 
 use crate::prelude::*;
+use crate::protocol::handshake::UNREADABLE;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
 use crate::protocol::{message, tool_result};
-use crate::text::cut;
+use crate::text::{cut, text};
 
 use super::call::{HandedOver, State};
 use super::event::{Event, Notification, Progress};
@@ -79,14 +80,14 @@ impl Session {
             (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
                 if request != channel {
-                    let text = format!("an answer to request {request} on the channel of {channel}");
+                    let text = text!("an answer to request {} on the channel of {}", request.0, channel.0);
                     return self.events.diagnose(&text);
                 }
                 request
             }
             // An error for nobody, on a channel that only one request has, is for that one.
             (ResponseId::Null, Some(channel)) if body.is_err() => {
-                self.events.diagnose(&format!("an error without an id, on the channel of {channel}"));
+                self.events.diagnose(&text!("an error without an id, on the channel of {}", channel.0));
                 channel
             }
             (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
@@ -98,13 +99,15 @@ impl Session {
             self.events.diagnose("an answer whose id is a string, to a request whose id is a number");
         }
         let Some(out) = self.requests.get(&request).copied() else {
-            return self.events.diagnose(&format!("an answer to request {request}, which awaits none"));
+            return self.events.diagnose(&text!("an answer to request {}, which awaits none", request.0));
         };
         // An answer is one only on the connection that its attempt was made on.
         if out.generation != arrival.generation {
-            return self.events.diagnose(&format!(
-                "an answer to request {request} of connection {} on connection {}",
-                out.generation.0, arrival.generation.0
+            return self.events.diagnose(&text!(
+                "an answer to request {} of connection {} on connection {}",
+                request.0,
+                out.generation.0,
+                arrival.generation.0
             ));
         }
         match out.purpose {
@@ -214,7 +217,7 @@ impl Session {
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
             }
             Purpose::Initialize => {
-                let reason = format!("the answer to `initialize` cannot be read: {}", unreadable.reason);
+                let reason = text!("{}{}", UNREADABLE, &unreadable.reason);
                 let failure = HandshakeFailure { reason, error: None, failure: None };
                 self.handshake_failed(arrival.now, failure);
             }
@@ -232,15 +235,15 @@ impl Session {
     ) {
         let limit = self.options.limits.message_bytes;
         let reason = match size {
-            Some(size) => format!("{size} bytes, more than the {limit} allowed"),
-            None => format!("more than the {limit} bytes allowed"),
+            Some(size) => text!("{} bytes, more than the {} allowed", size, limit),
+            None => text!("more than the {} bytes allowed", limit),
         };
         match channel.or_else(|| jsonrpc::salvage(head, tail)) {
             Some(request) => {
                 let arrival = Arrival { now, generation, bytes: head, channel };
                 self.answer_unreadable(&arrival, request, reason);
             }
-            None => self.events.diagnose(&format!("skipped a message of {reason}")),
+            None => self.events.diagnose(&text!("skipped a message of {}", &reason)),
         }
     }
 
@@ -278,7 +281,7 @@ impl Session {
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
             let method = cut(method, 64);
-            self.events.diagnose(&format!("refused the server's request `{method}`"));
+            self.events.diagnose(&text!("refused the server's request `{}`", method));
         }
     }
 

@@ -1,7 +1,5 @@
 //! The callers' own names for calls. A name is used once, as far as the session remembers.
 
-use alloc::collections::VecDeque;
-
 use crate::prelude::*;
 use crate::table::Table;
 
@@ -11,11 +9,13 @@ const REMEMBERED: usize = 4096;
 /// The longest name, in bytes.
 pub(super) const LONGEST: usize = 256;
 
-/// The names used, oldest first.
+/// The names used.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     used: Table<String, ()>,
-    order: VecDeque<String>,
+    /// In the order in which they were used, as a ring.
+    order: Vec<String>,
+    oldest: usize,
 }
 
 impl Keys {
@@ -24,12 +24,13 @@ impl Keys {
         if !self.used.insert(key.to_owned(), ()) {
             return false;
         }
-        self.order.push_back(key.to_owned());
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.used.remove(&oldest);
+        if self.order.len() < REMEMBERED {
+            self.order.push(key.to_owned());
+            return true;
         }
+        let forgotten = core::mem::replace(&mut self.order[self.oldest], key.to_owned());
+        self.used.remove(&forgotten);
+        self.oldest = (self.oldest + 1) % REMEMBERED;
         true
     }
 }

@@ -12,6 +12,7 @@ use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::revision::Revision;
 use crate::table::Table;
+use crate::text::text;
 
 use super::event::Event;
 use super::policy::Ownership;
@@ -116,7 +117,7 @@ impl Session {
         self.generations += 1;
         let generation = Generation(self.generations);
         self.link = Link::Connecting { generation, until: now + self.options.timing.connect };
-        self.actions.push_back(Action::Connect { generation });
+        self.actions.push(Action::Connect { generation });
     }
 
     /// Opens a fresh connection, at the caller's wish; joins one that is being opened. It ends by
@@ -174,7 +175,7 @@ impl Session {
     /// Lets go of a connection that works still.
     fn disconnect(&mut self, generation: Generation) {
         let orderly = self.options.ownership == Ownership::Owned && self.options.initialised.is_none();
-        self.actions.push_back(Action::Disconnect { generation, orderly });
+        self.actions.push(Action::Disconnect { generation, orderly });
     }
 
     /// A connection was opened, or not.
@@ -222,13 +223,13 @@ impl Session {
         let (revision, server) = match answer {
             Ok(result) => match handshake::read(result) {
                 Ok(agreed) => agreed,
-                Err(error) => return self.handshake_failed(now, failure(error.to_string(), None)),
+                Err(error) => return self.handshake_failed(now, failure(error.words(), None)),
             },
             Err(error) => {
                 let error = RpcError::read(error);
                 let reason = match &error {
                     Some(error) => {
-                        format!("the server refused it: {} ({})", error.message, error.code)
+                        text!("the server refused it: {} ({})", &error.message, error.code)
                     }
                     None => "the server answered with an error that cannot be read".to_owned(),
                 };
@@ -268,7 +269,7 @@ impl Session {
         };
         self.link = Link::Down;
         self.forget_connection(generation);
-        self.actions.push_back(Action::Disconnect { generation, orderly: false });
+        self.actions.push(Action::Disconnect { generation, orderly: false });
         self.try_failed(now, ConnectError::Handshake(failure));
     }
 
@@ -307,7 +308,7 @@ impl Session {
         if self.link.deadline().is_none_or(|until| until > now) {
             return;
         }
-        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, &format!("{what} took too long"));
+        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, &text!("{} took too long", what));
         match self.link {
             Link::Pausing { .. } => {
                 self.link = Link::Down;
@@ -317,7 +318,7 @@ impl Session {
             }
             Link::Connecting { generation, .. } => {
                 self.link = Link::Down;
-                self.actions.push_back(Action::Disconnect { generation, orderly: false });
+                self.actions.push(Action::Disconnect { generation, orderly: false });
                 self.try_failed(now, ConnectError::Failed(timed_out("connecting")));
             }
             Link::Initializing { .. } => self.handshake_failed(
@@ -376,7 +377,7 @@ impl Session {
         if !self.connections.contains(&generation) {
             return;
         }
-        self.actions.push_back(Action::Disconnect { generation, orderly: false });
+        self.actions.push(Action::Disconnect { generation, orderly: false });
         if matches!(self.link, Link::Initializing { .. } | Link::Initialized { .. })
             && self.link.generation() == Some(generation)
         {

@@ -36,7 +36,6 @@ mod reads;
 mod reconcile;
 mod sent;
 
-use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::prelude::*;
@@ -154,7 +153,7 @@ pub enum Resolution {
     Reconnect(Ticket, Result<Server, NotExecuted>),
     /// The end of a `list_tools`.
     Tools(Ticket, Result<Vec<Tool>, ReadError>),
-    /// The end of a `reconcile`; `None`: still unknown.
+    /// The end of a `reconcile`; `None`: nothing is known of the call.
     Reconcile(Ticket, Option<Outcome>),
 }
 
@@ -194,7 +193,7 @@ pub enum Incoming {
     End,
 }
 
-/// A call that has no verdict yet.
+/// A call whose outcome is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingCall {
     /// The call.
@@ -207,6 +206,15 @@ pub struct PendingCall {
     pub attempts: u32,
     /// How far it is known to have come.
     pub stage: Stage,
+    /// Whether it has ended as unknown.
+    pub ended: bool,
+}
+
+impl From<UnknownOutcome> for PendingCall {
+    fn from(unknown: UnknownOutcome) -> Self {
+        let UnknownOutcome { call, key, tool, attempts, stage, .. } = unknown;
+        Self { call, key, tool, attempts, stage, ended: true }
+    }
 }
 
 /// A request that is out.
@@ -256,9 +264,9 @@ pub struct Session {
     reconnects: Vec<Ticket>,
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
-    queue: VecDeque<Queued>,
+    queue: Vec<Queued>,
     timers: Table<(Instant, Timer), ()>,
-    actions: VecDeque<Action>,
+    actions: Vec<Action>,
     keys: Keys,
     unsettled: Unsettled,
     events: Events,
@@ -284,9 +292,9 @@ impl Session {
             reconnects: Vec::new(),
             reconciles: Table::default(),
             requests: Table::default(),
-            queue: VecDeque::new(),
+            queue: Vec::new(),
             timers: Table::default(),
-            actions: VecDeque::new(),
+            actions: Vec::new(),
             keys: Keys::default(),
             unsettled: Unsettled::new(limits.events, limits.message_bytes, limits.cause_bytes),
             events: Events::new(limits.events, limits.message_bytes),
@@ -296,11 +304,13 @@ impl Session {
 
     /// What is to be done next. Whoever takes an [`Action::Send`] has been handed its message.
     pub fn poll_action(&mut self) -> Option<Action> {
-        if let Some(action) = self.actions.pop_front() {
-            return Some(action);
+        if !self.actions.is_empty() {
+            return Some(self.actions.remove(0));
         }
         while let Link::Up { generation } = self.link {
-            let sent = match self.queue.pop_front()? {
+            let next = self.queue.first().copied()?;
+            self.queue.remove(0);
+            let sent = match next {
                 Queued::Call(call) => self.hand_over(generation, call),
                 Queued::Read(ticket) => self.send_read(generation, ticket),
             };
@@ -363,6 +373,7 @@ impl Session {
             tool: call.tool.clone(),
             attempts: call.attempts,
             stage: call.stage(),
+            ended: false,
         };
         self.calls.iter().map(pending).collect()
     }
@@ -392,7 +403,7 @@ impl Session {
 
     /// Sends a message of the session's own.
     fn send(&mut self, receipt: Receipt, message: Outgoing) {
-        self.actions.push_back(Action::Send { call: None, receipt, message });
+        self.actions.push(Action::Send { call: None, receipt, message });
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -401,7 +412,7 @@ impl Session {
     }
 
     fn resolve(&mut self, resolution: Resolution) {
-        self.actions.push_back(Action::Resolve(resolution));
+        self.actions.push(Action::Resolve(resolution));
     }
 
     /// Calls and reads without a verdict.

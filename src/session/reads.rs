@@ -5,7 +5,7 @@ use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::tool_list::{self, Page, Tool};
-use crate::table::Table;
+use crate::text::text;
 
 use super::evidence::{Evidence, SendError, weigh};
 use super::time::Instant;
@@ -26,7 +26,7 @@ pub(super) struct Read {
     attempt: Option<Attempt>,
     cursor: Option<String>,
     /// The cursors used, so that a list that bites its tail is noticed.
-    seen: Table<String, ()>,
+    seen: Vec<String>,
     tools: Vec<Tool>,
     /// Of tools and cursors, together.
     bytes: usize,
@@ -34,7 +34,7 @@ pub(super) struct Read {
 
 impl Read {
     fn new(deadline: Instant) -> Self {
-        let (seen, tools) = (Table::default(), Vec::new());
+        let (seen, tools) = (Vec::new(), Vec::new());
         Self { deadline, tries: 1, attempt: None, cursor: None, seen, tools, bytes: 0 }
     }
 
@@ -44,15 +44,16 @@ impl Read {
             + page.next.as_ref().map_or(0, String::len);
         self.bytes = self.bytes.saturating_add(size);
         if self.bytes > most_bytes {
-            return Err(ReadError::Endless(format!("the list is longer than {most_bytes} bytes")));
+            return Err(ReadError::Endless(text!("the list is longer than {} bytes", most_bytes)));
         }
         self.tools.extend(page.tools);
         if let Some(cursor) = &page.next {
-            if !self.seen.insert(cursor.clone(), ()) {
+            if self.seen.contains(cursor) {
                 return Err(ReadError::Endless("the server repeats a cursor".to_owned()));
             }
+            self.seen.push(cursor.clone());
             if self.seen.len() >= PAGES {
-                return Err(ReadError::Endless(format!("the list has more than {PAGES} pages")));
+                return Err(ReadError::Endless(text!("the list has more than {} pages", PAGES)));
             }
         }
         self.cursor = page.next;
@@ -79,7 +80,7 @@ impl Session {
         let deadline = now + self.options.timing.call;
         self.timers.insert((deadline, Timer::Read(ticket)), ());
         self.reads.insert(ticket, Read::new(deadline));
-        self.queue.push_back(Queued::Read(ticket));
+        self.queue.push(Queued::Read(ticket));
         ticket
     }
 
@@ -146,7 +147,7 @@ impl Session {
             ReadError::Undecodable(Undecodable::new(reason, raw.get().as_bytes(), limits.cause_bytes))
         };
         let page = match body {
-            Ok(result) => tool_list::read(result).map_err(|error| unreadable(error.to_string(), result)),
+            Ok(result) => tool_list::read(result).map_err(|error| unreadable(error.words(), result)),
             Err(error) => Err(match RpcError::read(error) {
                 Some(error) => ReadError::AnsweredWithError(error),
                 None => unreadable("an error that cannot be read".to_owned(), error),
@@ -166,7 +167,7 @@ impl Session {
         self.timers.remove(&(read.deadline, Timer::Read(ticket)));
         read.deadline = now + self.options.timing.call;
         self.timers.insert((read.deadline, Timer::Read(ticket)), ());
-        self.queue.push_back(Queued::Read(ticket));
+        self.queue.push(Queued::Read(ticket));
     }
 
     /// A read did not get through. It is begun anew, as often as the recovery policy allows.
@@ -179,7 +180,7 @@ impl Session {
         }
         let (deadline, tries) = (read.deadline, read.tries + 1);
         *read = Read { tries, ..Read::new(deadline) };
-        self.queue.push_back(Queued::Read(ticket));
+        self.queue.push(Queued::Read(ticket));
         self.want_link(now);
     }
 

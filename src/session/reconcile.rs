@@ -21,9 +21,8 @@ impl Session {
     /// more.
     pub fn reconcile(&mut self, now: Instant, call: CallId, timeout: Duration) -> Ticket {
         let ticket = self.ticket();
-        let known = self.unsettled.late(call).cloned();
-        if known.is_some() || !self.open || !self.may_be_answered(call) {
-            self.resolve(Resolution::Reconcile(ticket, known));
+        if self.unsettled.late(call).is_some() || !self.open || !self.may_be_answered(call) {
+            self.resolve(Resolution::Reconcile(ticket, self.unsettled.outcome(call)));
             return ticket;
         }
         let deadline = now + timeout;
@@ -60,6 +59,7 @@ impl Session {
     pub(super) fn end_reconcile(&mut self, ticket: Ticket, outcome: Option<Outcome>) {
         if let Some(reconcile) = self.reconciles.remove(&ticket) {
             self.timers.remove(&(reconcile.deadline, Timer::Reconcile(ticket)));
+            let outcome = outcome.or_else(|| self.unsettled.outcome(reconcile.call));
             self.resolve(Resolution::Reconcile(ticket, outcome));
         }
     }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::text::text;
 
 use super::policy::Recovery;
 use super::time::Instant;
@@ -38,24 +39,21 @@ impl ConnectError {
     /// For the failure of a call that waited for it in vain: what it was, outermost first.
     fn words(&self) -> Vec<String> {
         let (reason, failure) = match self {
-            Self::Failed(failure) => (failure.kind.to_string(), Some(failure)),
-            Self::Handshake(handshake) => (handshake.reason.clone(), handshake.failure.as_ref()),
+            Self::Failed(failure) => (failure.kind.words(), Some(failure)),
+            Self::Handshake(handshake) => (handshake.reason.as_str(), handshake.failure.as_ref()),
         };
-        let mut words = vec![format!("the last try to connect failed: {reason}")];
+        let mut words = vec![text!("the last try to connect failed: {}", reason)];
         words.extend(failure.into_iter().flat_map(|failure| failure.detail.iter().cloned()));
         words
     }
 
     /// The same, as told by a session that leaves the server alone.
     fn resting(mut self, rest: Duration) -> Self {
-        // As a number of its own size: printing 128 bits would bring code that nothing else needs.
         let millis = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
-        let note = format!("the server is left alone for another {millis} ms");
+        let note = text!("the server is left alone for another {} ms", millis);
         match &mut self {
             Self::Failed(failure) => failure.detail.insert(0, note),
-            Self::Handshake(handshake) => {
-                handshake.reason = format!("{note}; {}", handshake.reason);
-            }
+            Self::Handshake(handshake) => handshake.reason = text!("{}; {}", &note, &handshake.reason),
         }
         self
     }

@@ -2,6 +2,7 @@
 
 use crate::prelude::*;
 use crate::protocol::message::Outgoing;
+use crate::text::text;
 
 use super::evidence::{SendError, answer_in};
 use super::link::Link;
@@ -83,7 +84,7 @@ impl Session {
                 ("its message could not be sent".to_owned(), Some(failure))
             }
             SendError::Refused(refusal) => {
-                (format!("its message was refused with status {}", refusal.status), None)
+                (text!("its message was refused with status {}", refusal.status), None)
             }
         };
         self.handshake_failed(now, HandshakeFailure { reason, error: None, failure });

@@ -70,9 +70,15 @@ impl Unsettled {
         true
     }
 
-    /// What is known of a call now.
+    /// The late answer to a call.
     pub fn late(&self, call: CallId) -> Option<&Outcome> {
         self.entries.get(&call)?.late.as_ref()
+    }
+
+    /// What is known of a call now.
+    pub fn outcome(&self, call: CallId) -> Option<Outcome> {
+        let Entry { unknown, late, .. } = self.entries.get(&call)?;
+        Some(late.clone().unwrap_or_else(|| Outcome::UnknownOutcome(unknown.clone())))
     }
 
     /// The attempts that a remembered call had; `None` if it is not remembered.

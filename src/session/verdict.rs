@@ -1,11 +1,9 @@
 //! What a call can come to, and why (contract, section 2).
 
-use core::fmt;
-
 use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::RequestId;
-use crate::text::cut;
+use crate::text::{cut, text};
 
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +22,15 @@ impl Failure {
     /// A failure with one line of detail.
     pub fn new(kind: FailureKind, detail: &str) -> Self {
         Self { kind, detail: vec![detail.to_owned()] }
+    }
+
+    /// What it is, in words, with the outermost of those that came with it.
+    fn words(&self) -> String {
+        let kind = self.kind.words();
+        match self.detail.first() {
+            Some(detail) => text!("{} ({})", kind, detail),
+            None => kind.to_owned(),
+        }
     }
 }
 
@@ -46,8 +53,8 @@ pub enum FailureKind {
     TimedOut,
     /// Forbidden by policy.
     AccessDenied,
-    /// Larger than allowed; the limit in bytes.
-    MessageTooLarge(Option<u64>),
+    /// Larger than allowed.
+    MessageTooLarge,
     /// Not what the protocol asks for.
     Malformed,
     /// Given up by the caller.
@@ -60,9 +67,10 @@ pub enum FailureKind {
     Other,
 }
 
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl FailureKind {
+    /// What it is, in words.
+    pub fn words(self) -> &'static str {
+        match self {
             Self::NameNotResolved => "the server's name does not resolve",
             Self::ConnectionRefused => "the connection was refused",
             Self::SpawnFailed => "the server could not be started",
@@ -71,22 +79,12 @@ impl fmt::Display for FailureKind {
             Self::Closed => "the connection was closed",
             Self::TimedOut => "the transport ran out of time",
             Self::AccessDenied => "access was denied",
-            Self::MessageTooLarge(_) => "a message was too large",
+            Self::MessageTooLarge => "a message was too large",
             Self::Malformed => "the transport received something malformed",
             Self::Cancelled => "it was cancelled",
             Self::Busy => "a limit was reached",
             Self::Duplicated => "the transport sent the message more than once",
             Self::Other => "the transport failed",
-        })
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind)?;
-        match self.detail.first() {
-            Some(detail) => write!(f, " ({detail})"),
-            None => Ok(()),
         }
     }
 }
@@ -270,10 +268,14 @@ impl UnknownOutcome {
     pub(super) fn message(tool: &str, attempts: u32, cause: &Cause) -> String {
         let attempts = match attempts {
             1 => "Nothing was sent again".to_owned(),
-            n => format!("It was sent {n} times, as the caller's policy allows, and not again after that"),
+            n => text!("It was sent {} times, as the caller's policy allows, and not again after that", n),
         };
-        format!(
-            "The tool `{tool}` may have run: {cause}. {attempts}. Check the state before calling it again."
+        let cause = cause.words();
+        text!(
+            "The tool `{}` may have run: {}. {}. Check the state before calling it again.",
+            tool,
+            &cause,
+            &attempts
         )
     }
 
@@ -304,29 +306,30 @@ impl UnknownOutcome {
     }
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Transport(failure) => write!(f, "{failure} before an answer arrived"),
+impl Cause {
+    /// What it is, in the middle of a sentence.
+    fn words(&self) -> String {
+        let words = match self {
+            Self::Transport(failure) => return text!("{} before an answer arrived", &failure.words()),
             Self::Refused(refusal) => {
-                write!(f, "its request was refused with status {}, which proves nothing", refusal.status)
+                return text!("its request was refused with status {}, which proves nothing", refusal.status);
             }
             Self::AnsweredWithError(error) => {
-                write!(
-                    f,
+                return text!(
                     "the server answered with the error {}, which says nothing about effects",
                     error.code
-                )
+                );
             }
             Self::Undecodable(undecodable) => {
-                write!(f, "its answer cannot be read ({})", undecodable.reason)
+                return text!("its answer cannot be read ({})", &undecodable.reason);
             }
-            Self::InputRequired(_) => f.write_str("the server suspended it and asks for input"),
-            Self::TimedOut => f.write_str("no answer arrived in time"),
-            Self::Cancelled => f.write_str("it was cancelled after it had been handed over"),
-            Self::SessionReplaced => f.write_str("its connection was replaced before an answer arrived"),
-            Self::Closed => f.write_str("the session was closed before an answer arrived"),
-        }
+            Self::InputRequired(_) => "the server suspended it and asks for input",
+            Self::TimedOut => "no answer arrived in time",
+            Self::Cancelled => "it was cancelled after it had been handed over",
+            Self::SessionReplaced => "its connection was replaced before an answer arrived",
+            Self::Closed => "the session was closed before an answer arrived",
+        };
+        words.to_owned()
     }
 }
 

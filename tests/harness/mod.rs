@@ -355,6 +355,12 @@ impl Bench {
         })
     }
 
+    /// Whoever waits is told what is known, which is as little as before.
+    pub fn assert_still_unknown(&self, ticket: Ticket) {
+        let told = self.reconciled(ticket);
+        assert!(matches!(told, Some(Some(Outcome::UnknownOutcome(_)))), "{told:?}");
+    }
+
     /// How a `reconcile` ended; `None` if it has not.
     pub fn reconciled(&self, ticket: Ticket) -> Option<&Option<Outcome>> {
         self.end_of(|end| match end {

@@ -7,7 +7,7 @@ use futures::future::{Either, join_all, select};
 use super::bindings::exports::noreplay::agent::errands::{
     Errand, Event, Guest, GuestAgent, Unknown, Verdict,
 };
-use super::bindings::noreplay::mcp::client::{Session, ToolCall, default_options};
+use super::bindings::noreplay::mcp::client::{Outcome, Session, ToolCall, default_options};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::words;
 
@@ -44,15 +44,22 @@ impl GuestAgent for Agent {
     }
 
     async fn reconcile(&self, call: u64, timeout_ms: u32) -> Option<Verdict> {
-        self.0.reconcile(call, timeout_ms).await.map(words::outcome)
+        let outcome = self.0.reconcile(call, timeout_ms).await?;
+        (!matches!(outcome, Outcome::UnknownOutcome(_))).then(|| words::outcome(outcome))
     }
 
     fn pending(&self) -> u32 {
-        u32::try_from(self.0.pending().len()).unwrap_or(u32::MAX)
+        let open = self.0.pending().into_iter().filter(|pending| !pending.ended);
+        u32::try_from(open.count()).unwrap_or(u32::MAX)
     }
 
-    fn unsettled(&self) -> Vec<Unknown> {
-        self.0.unsettled().into_iter().map(words::unknown).collect()
+    async fn unsettled(&self) -> Vec<Unknown> {
+        let mut unsettled = Vec::new();
+        for pending in self.0.pending().into_iter().filter(|pending| pending.ended) {
+            let outcome = self.0.reconcile(pending.call, 0).await;
+            unsettled.extend(outcome.and_then(words::still_unknown));
+        }
+        unsettled
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the client said, in the agent's words.
 
 use super::bindings::exports::noreplay::agent::errands::{Event, Unknown, Verdict};
-use super::bindings::noreplay::mcp::client;
+use super::bindings::noreplay::mcp::{client, types};
 
 pub(super) fn verdict(verdict: Result<client::Outcome, client::NotExecuted>) -> Verdict {
     match verdict {
@@ -18,7 +18,14 @@ pub(super) fn outcome(outcome: client::Outcome) -> Verdict {
     }
 }
 
-pub(super) fn unknown(unknown: client::UnknownOutcome) -> Unknown {
+pub(super) fn still_unknown(outcome: client::Outcome) -> Option<Unknown> {
+    match outcome {
+        client::Outcome::UnknownOutcome(it) => Some(unknown(it)),
+        client::Outcome::Ok(_) | client::Outcome::ToolError(_) => None,
+    }
+}
+
+fn unknown(unknown: types::UnknownOutcome) -> Unknown {
     Unknown { call: unknown.call, tool: unknown.tool, message: unknown.message }
 }
 

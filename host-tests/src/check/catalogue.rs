@@ -118,7 +118,7 @@ fn more_sends() -> Vec<SendFault> {
     vec![
         SendFault::NotSent(ConnectionReset),
         SendFault::NotSent(Busy),
-        SendFault::NotSent(MessageTooLarge(Some(9))),
+        SendFault::NotSent(MessageTooLarge),
         SendFault::NotSentLate,
         SendFault::Truncated(Closed),
         SendFault::Truncated(Other),

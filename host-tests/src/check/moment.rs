@@ -5,10 +5,7 @@ use std::time::Duration;
 use super::refusal::Grade;
 use super::schedule::Call;
 use crate::transport::{Delivery, SendError};
-use crate::{
-    ClientError, Event, Failure, NotExecuted, Outcome, PendingCall, ReadError, RpcError, Server,
-    UnknownOutcome,
-};
+use crate::{ClientError, Event, Failure, NotExecuted, Outcome, PendingCall, ReadError, RpcError, Server};
 
 /// Something that happened, and when.
 #[derive(Clone, Debug)]
@@ -52,7 +49,7 @@ pub(super) enum Moment {
     /// The calls that the session says have no verdict, asked when there were so many moments.
     Pending(usize, Vec<PendingCall>),
     /// The calls that the session says are unknown.
-    Unsettled(Vec<UnknownOutcome>),
+    Unsettled(Vec<PendingCall>),
     /// An event of the session's.
     Event(Event),
     /// Something did not end.

@@ -142,19 +142,15 @@ impl Caller {
         let key = Call::new(number).key();
         let is_it = |own: &Option<String>| own.as_deref() == Some(key.as_str());
         let pending = self.pending().await?;
-        let found = pending.iter().find(|pending| is_it(&pending.key)).map(|pending| pending.call);
-        if found.is_some() {
-            return found;
-        }
-        let unsettled = self.ask("unsettled", self.session.unsettled()).await?;
-        unsettled.iter().find(|unknown| is_it(&unknown.key)).map(|unknown| unknown.call)
+        pending.iter().find(|pending| is_it(&pending.key)).map(|pending| pending.call)
     }
 
-    /// The calls that the session says have no verdict.
+    /// The calls whose outcome the session says is not known.
     async fn pending(&self) -> Option<Vec<PendingCall>> {
         let asked = self.world.moments();
         let pending = self.ask("pending", self.session.pending()).await?;
-        self.world.note(Moment::Pending(asked, pending.clone()));
+        let open = pending.iter().filter(|pending| !pending.ended).cloned().collect();
+        self.world.note(Moment::Pending(asked, open));
         Some(pending)
     }
 
@@ -169,9 +165,9 @@ impl Caller {
         let unknown = self.unknown();
         join_all(unknown.into_iter().map(|(number, call)| self.reconcile(number, call, ALL_OVER))).await;
         sleep(ALL_OVER).await;
-        self.pending().await;
-        if let Some(unsettled) = self.ask("unsettled", self.session.unsettled()).await {
-            self.world.note(Moment::Unsettled(unsettled));
+        if let Some(mut pending) = self.pending().await {
+            pending.retain(|pending| pending.ended);
+            self.world.note(Moment::Unsettled(pending));
         }
         self.close();
         self.await_all().await;

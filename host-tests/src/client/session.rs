@@ -11,9 +11,7 @@ use wasmtime::component::{Accessor, ResourceAny};
 use super::{Client, ClientError};
 use crate::bindings::exports::noreplay::mcp::client::GuestSession;
 use crate::host::Host;
-use crate::{
-    CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall, UnknownOutcome,
-};
+use crate::{CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall};
 
 /// What a method of [`Session`] brings, or why the instance is gone.
 pub trait Answer<T>: Future<Output = Result<T, ClientError>> + Send {}
@@ -24,9 +22,8 @@ impl<T, F: Future<Output = Result<T, ClientError>> + Send> Answer<T> for F {}
 /// without waiting.
 ///
 /// Each method starts at once, in the order in which they are called: its future only waits. Dropping
-/// that future gives the value up, and nothing else: a call goes on in the component, stands in
-/// [`pending`](Session::pending) until its end, and in [`unsettled`](Session::unsettled) after that if
-/// its outcome is unknown.
+/// that future gives the value up, and nothing else: a call goes on in the component, and stands in
+/// [`pending`](Session::pending) until its end, and after that if its outcome is unknown.
 ///
 /// Every method fails if the instance is gone ([`ClientError`]); that is never a verdict.
 #[derive(Clone)]
@@ -76,7 +73,7 @@ impl Session {
     }
 
     /// Learns the outcome of a call without sending it again, from an answer that came, or comes
-    /// within `timeout`. None: still unknown.
+    /// within `timeout`; else it is unknown as it was. None: the call is not remembered, or did not run.
     pub fn reconcile(&self, call: CallId, timeout: Duration) -> impl Answer<Option<Outcome>> + use<> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.ask(move |store, session, resource| {
@@ -84,17 +81,11 @@ impl Session {
         })
     }
 
-    /// The calls that have no verdict yet.
+    /// The calls whose outcome is not known: those that ended as unknown and are not reconciled, then
+    /// those that have no verdict yet.
     pub fn pending(&self) -> impl Answer<Vec<PendingCall>> + use<> {
         self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_pending(store, resource).await })
-        })
-    }
-
-    /// The calls that ended as unknown and are not reconciled.
-    pub fn unsettled(&self) -> impl Answer<Vec<UnknownOutcome>> + use<> {
-        self.ask(move |store, session, resource| {
-            Box::pin(async move { session.call_unsettled(store, resource).await })
         })
     }
 

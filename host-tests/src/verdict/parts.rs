@@ -5,12 +5,7 @@ use crate::{Failure, FailureKind, HandshakeFailure, Refusal, RpcError};
 
 /// A failure.
 pub fn failure(failure: &Failure) -> Object {
-    let object = Object::new().text("kind", failure_kind(failure.kind));
-    let object = match failure.kind {
-        FailureKind::MessageTooLarge(Some(limit)) => object.value("limit", &limit),
-        _ => object,
-    };
-    object.value("detail", &failure.detail)
+    Object::new().text("kind", failure_kind(failure.kind)).value("detail", &failure.detail)
 }
 
 /// The name of a kind of failure.
@@ -24,7 +19,7 @@ pub fn failure_kind(kind: FailureKind) -> &'static str {
         FailureKind::Closed => "closed",
         FailureKind::TimedOut => "timed-out",
         FailureKind::AccessDenied => "access-denied",
-        FailureKind::MessageTooLarge(_) => "message-too-large",
+        FailureKind::MessageTooLarge => "message-too-large",
         FailureKind::Malformed => "malformed",
         FailureKind::Cancelled => "cancelled",
         FailureKind::Busy => "busy",

@@ -63,10 +63,7 @@ impl Court<'_> {
         match known {
             Some(Outcome::Ok(result)) => self.known(call, at, result, false),
             Some(Outcome::ToolError(result)) => self.known(call, at, result, true),
-            Some(Outcome::UnknownOutcome(_)) => {
-                self.broken(Promise::P4, format!("call {number} is reconciled, and still unknown"));
-            }
-            None => {
+            Some(Outcome::UnknownOutcome(_)) | None => {
                 // A call that ended well has nothing to be reconciled.
                 let unknown = matches!(call.verdict, Some((_, Ok(Outcome::UnknownOutcome(_)))));
                 let lost = unknown && self.told_late(call, at);
@@ -108,7 +105,8 @@ impl Court<'_> {
             let Some((_, Ok(Outcome::UnknownOutcome(unknown)))) = call.verdict else { continue };
             expected += 1;
             let settled = story.log[..at].iter().any(|entry| {
-                matches!(&entry.moment, Moment::Reconciled(number, Some(_)) if *number == call.call.number)
+                matches!(&entry.moment, Moment::Reconciled(number, Some(Outcome::Ok(_) | Outcome::ToolError(_)))
+                    if *number == call.call.number)
             }) || self.told_late(call, at);
             let kept = listed.iter().any(|kept| kept.call == unknown.call);
             if expected <= 32 {

@@ -84,7 +84,9 @@ impl Tags {
 
     /// The outcome of a call that was unknown is known now.
     pub(super) fn learn(&self, call: CallId, outcome: Outcome) {
-        self.state().learned.insert(call, outcome);
+        if !matches!(outcome, Outcome::UnknownOutcome(_)) {
+            self.state().learned.insert(call, outcome);
+        }
     }
 
     /// What was learned of a call whose outcome was unknown.
