@@ -91,6 +91,27 @@ fn an_error_for_nobody_is_somebodys_only_on_a_channel_of_its_own() {
     }
 }
 
+/// The same in an array: whoever is named there was answered, and the error is for the others.
+#[test]
+fn an_answer_in_an_array_comes_before_what_names_nobody() {
+    let nobody = r#"{"jsonrpc":"2.0","error":{"code":-32020,"message":"bad header"}}"#;
+    for first in [nobody, "5", r#"{"jsonrpc":"2.0"}"#] {
+        for order in [[0, 1], [1, 0]] {
+            let mut bench = Bench::up(Options::default());
+            let (call, sent) = bench.pay();
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, sent.id());
+            let parts = order.map(|index| [first, answer.as_str()][index]).join(",");
+            bench.deliver_on(sent.receipt.generation, Some(sent.id()), format!("[{parts}]"));
+            bench.assert_ok(call, DONE);
+        }
+        // Without an answer beside it, it ends the call, once.
+        let mut bench = Bench::up(Options::default());
+        let (call, sent) = bench.pay();
+        bench.deliver_on(sent.receipt.generation, Some(sent.id()), format!("[{first},{first}]"));
+        assert!(matches!(bench.cause(call), Cause::AnsweredWithError(_) | Cause::Undecodable(_)));
+    }
+}
+
 /// B070: a *result* for nobody is nobody's, wherever it comes.
 #[test]
 fn a_result_without_an_id_answers_nobody() {

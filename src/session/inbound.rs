@@ -62,15 +62,30 @@ impl Session {
         if let Some(channel) = channel {
             self.heard(Attempt { generation, request: channel });
         }
-        let array = jsonrpc::read(&bytes, &mut |message| match message {
-            Ok(Message::Response { id, body }) => self.response(&arrival, id, body),
-            Ok(Message::Request { id, method }) => self.request(&arrival, id, &method),
-            Ok(Message::Notification { method, params }) => self.notification(&arrival, method, params),
-            Err(malformed) => self.malformed(&arrival, malformed),
+        // What only its channel gives to a request comes after the whole array: the answer may be in it.
+        let mut unnamed = None;
+        let array = jsonrpc::read(&bytes, &mut |message| {
+            if channel.is_some() && names_nobody(&message) {
+                unnamed.get_or_insert(message);
+            } else {
+                self.message(&arrival, message);
+            }
         });
+        if let Some(message) = unnamed {
+            self.message(&arrival, message);
+        }
         let revision = self.connections.get(&generation).and_then(|up| up.revision());
         if array && revision.is_some_and(|revision| !revision.has_batches()) {
             self.events.diagnose("messages in an array, which the revision does not have");
+        }
+    }
+
+    fn message(&mut self, arrival: &Arrival<'_>, message: Result<Message<'_>, Malformed>) {
+        match message {
+            Ok(Message::Response { id, body }) => self.response(arrival, id, body),
+            Ok(Message::Request { id, method }) => self.request(arrival, id, &method),
+            Ok(Message::Notification { method, params }) => self.notification(arrival, method, params),
+            Err(malformed) => self.malformed(arrival, malformed),
         }
     }
 
@@ -337,6 +352,11 @@ struct Arrival<'a> {
     generation: Generation,
     bytes: &'a [u8],
     channel: Option<RequestId>,
+}
+
+/// Whether it concerns a request only by the channel on which it came.
+fn names_nobody(message: &Result<Message<'_>, Malformed>) -> bool {
+    matches!(message, Err(_) | Ok(Message::Response { id: ResponseId::Null, body: Err(_) }))
 }
 
 /// An answer that tells what became of its call.
