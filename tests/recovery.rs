@@ -182,6 +182,29 @@ fn nothing_is_tried_that_nobody_waits_for() {
     assert_eq!(bench.session.next_deadline(), None);
 }
 
+/// Tries belong to those who wait for them: whoever comes later has all of them.
+#[test]
+fn tries_that_nobody_waits_for_any_more_do_not_count() {
+    for pausing in [true, false] {
+        let mut bench = Bench::new(tries(2));
+        let call = bench.call("pay");
+        if pausing {
+            bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+            bench.cancel(call);
+        } else {
+            bench.cancel(call);
+            bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+        }
+        bench.advance(ms(3_600_000));
+        let call = bench.call("pay");
+        bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+        bench.advance(ms(100));
+        assert_eq!(bench.connects.len(), 3, "its second try");
+        bench.handshake();
+        bench.assert_pending(call);
+    }
+}
+
 #[test]
 fn close_ends_the_pause_between_two_tries() {
     let mut bench = Bench::new(tries(9));
