@@ -366,6 +366,19 @@ fn reconcile_waits_for_a_late_answer_and_sends_nothing() {
     bench.assert_sent(1, call);
 }
 
+/// Who waits for a call that has not ended gets its answer like the caller does.
+#[test]
+fn reconcile_hears_the_answer_of_a_call_in_flight() {
+    for result in [DONE, r#"{"content":[],"isError":true}"#] {
+        let mut bench = Bench::up(Options::default());
+        let (call, sent) = bench.pay();
+        let ticket = bench.reconcile(call, ms(1_000));
+        bench.answer(&sent, result);
+        let told = bench.verdict(call).as_ref().unwrap();
+        assert_eq!(bench.reconciled(ticket), Some(&Some(told.clone())));
+    }
+}
+
 /// As soon as it is known that nothing can come, whoever waits is told.
 #[test]
 fn reconcile_does_not_wait_for_what_cannot_come() {

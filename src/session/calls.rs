@@ -325,10 +325,10 @@ impl Session {
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
         let verdict = call.verdict(ending);
-        self.await_late(id, &verdict, requests);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
         }
+        self.await_late(id, &verdict, requests);
         self.resolve(Resolution::Call(id, verdict));
         self.sweep_connections();
     }
