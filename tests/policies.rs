@@ -571,6 +571,31 @@ fn no_more_is_in_flight_than_the_caller_allows() {
     bench.call("pay");
 }
 
+/// Nor are there more who wait for a connection, or for news of a call: neither holds up a call.
+#[test]
+fn no_more_wait_than_the_caller_allows() {
+    let mut options = Options::default();
+    options.limits.in_flight = 2;
+    let mut bench = Bench::up(options);
+    let (call, sent) = bench.pay();
+    let waiting: Vec<_> = (0..3).map(|_| bench.reconcile(call, ms(1_000))).collect();
+    let told: Vec<_> = waiting.iter().map(|ticket| bench.reconciled(*ticket).cloned()).collect();
+    assert_eq!(told, [None, None, Some(None)]);
+    bench.answer(&sent, DONE);
+    assert!(waiting[..2].iter().all(|ticket| matches!(bench.reconciled(*ticket), Some(Some(_)))));
+
+    let waiting: Vec<_> = (0..3).map(|_| bench.reconnect()).collect();
+    let [None, None, Some(Err(NotExecuted::NotSent(busy)))] =
+        [0, 1, 2].map(|index| bench.reconnected(waiting[index]))
+    else {
+        panic!("{:?}", bench.resolutions)
+    };
+    assert_eq!(busy.kind, FailureKind::Busy);
+    bench.handshake();
+    assert!(waiting[..2].iter().all(|ticket| matches!(bench.reconnected(*ticket), Some(Ok(_)))));
+    bench.call("pay");
+}
+
 #[test]
 fn a_call_that_is_wrong_is_refused_before_it_is_anything() {
     let mut options = Options::default();

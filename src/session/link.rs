@@ -127,6 +127,11 @@ impl Session {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
             return ticket;
         }
+        if self.reconnects.len() >= self.options.limits.in_flight {
+            let busy = Failure::new(FailureKind::Busy, "as many wait for a connection as may");
+            self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::NotSent(busy))));
+            return ticket;
+        }
         self.reconnects.push(ticket);
         if !matches!(self.link, Link::Down | Link::Pausing { .. } | Link::Up { .. }) {
             return ticket;
