@@ -159,21 +159,41 @@ fn nothing_is_resent_after_the_caller_gave_up() {
         let mut bench = Bench::up(Options::default());
         let call = bench.call("pay");
         fail(&mut bench, call, not_sent(FailureKind::Closed));
-        let kind = if by_caller {
+        let given_up = if by_caller {
             bench.cancel(call);
-            FailureKind::Cancelled
+            bench.handshake();
+            "cancelled before it was sent"
         } else {
             bench.advance(ms(15_000));
             bench.connected(Ok(()));
             bench.advance(ms(45_000));
-            FailureKind::TimedOut
+            "the deadline passed before it was sent"
         };
-        let NotExecuted::NotSent(failure) = bench.not_executed(call) else { panic!() };
-        assert_eq!(failure.kind, kind);
-        if by_caller {
-            bench.handshake();
-        }
         bench.assert_sent(1, call);
+        // P10: what proves that it did not run is kept.
+        let NotExecuted::NotSent(told) = bench.not_executed(call) else { panic!() };
+        assert_eq!((told.kind, &told.detail[..2]), (FailureKind::Closed, &failure(told.kind).detail[..]));
+        assert_eq!(told.detail[2], given_up);
+    }
+}
+
+/// P10: a refusal is kept whole, whatever ends the wait for the attempt that it permits.
+#[test]
+fn what_proved_the_first_attempt_not_to_have_run_is_kept() {
+    for end in ["cancel", "close", "deadline"] {
+        let mut bench = Bench::up(resend(Resend::Refused));
+        let call = bench.call("pay");
+        fail(&mut bench, call, SendError::Refused(refusal(404, "the session is over")));
+        match end {
+            "cancel" => _ = bench.cancel(call),
+            "close" => bench.close(),
+            _ => {
+                bench.advance(ms(15_000));
+                bench.connected(Ok(()));
+                bench.advance(ms(45_000));
+            }
+        }
+        bench.assert_not_executed(1, call, NotExecuted::Refused(refusal(404, "the session is over")));
     }
 }
 
@@ -193,8 +213,9 @@ fn nothing_is_resent_after_the_deadline() {
     bench.now = bench.now + ms(100);
     bench.handshake();
     bench.assert_sent(1, call);
-    let NotExecuted::NotSent(late) = bench.not_executed(call) else { panic!() };
-    assert_eq!(late.kind, FailureKind::TimedOut);
+    let mut told = failure(FailureKind::Closed);
+    told.detail.push("the deadline passed before it was sent".to_owned());
+    bench.assert_not_executed(1, call, NotExecuted::NotSent(told));
 }
 
 /// A refusal that the caller does not take for proof is an unknown outcome, which keeps it whole.

@@ -84,6 +84,7 @@ impl Session {
             spent: Spent::default(),
             attempts: 0,
             doubt: None,
+            refuted: None,
             earlier: Vec::new(),
             state: State::Ready(Ready::new(invocation)),
         };
@@ -231,6 +232,7 @@ impl Session {
                     if let (Some(cause), None) = (refused, &call.doubt) {
                         call.doubt = Some(Doubt { stage, cause });
                     }
+                    call.refuted = Some(reason);
                     call.state = State::Ready(ready);
                     self.calls.insert(id, *call);
                     self.queue.push_front(Queued::Call(id));
