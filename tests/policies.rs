@@ -10,7 +10,7 @@ use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Grant, Initialised, Options, Ownership, Resend};
 use noreplay::session::verdict::{
-    CallId, Cause, FailureKind, Generation, NotExecuted, Outcome, ReadError, Stage,
+    CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, ReadError, Stage,
 };
 use noreplay::session::{Delivery, Incoming, ToolCall};
 
@@ -570,6 +570,25 @@ fn waiting_for_a_connection_is_part_of_the_time() {
     bench.assert_sent(0, call);
 }
 
+/// A call without time is over before it is handed over, so that it did not run.
+#[test]
+fn a_call_without_time_is_not_handed_over() {
+    let mut options = Options::default();
+    let mut without_cap = options.clone();
+    without_cap.timing.cap = ms(0);
+    options.timing.call = ms(0);
+    for (options, timeout) in
+        [(Options::default(), Some(ms(0))), (options, None), (without_cap, Some(ms(1_000)))]
+    {
+        let mut bench = Bench::up(options);
+        let mark = bench.wire.len();
+        let told = Failure::new(FailureKind::TimedOut, "the deadline passed before it was sent");
+        let refused = bench.try_call(ToolCall { timeout, ..pay() });
+        assert_eq!(refused, Err(NotExecuted::NotSent(told)));
+        assert_eq!(bench.wire.len(), mark);
+    }
+}
+
 #[test]
 fn no_more_is_in_flight_than_the_caller_allows() {
     let mut options = Options::default();
@@ -630,6 +649,9 @@ fn a_call_that_is_wrong_is_refused_before_it_is_anything() {
         ToolCall { arguments: Some(large.clone()), ..pay() },
         ToolCall { meta: Some(large), ..pay() },
         ToolCall { key: Some("k".repeat(257)), ..pay() },
+        // It would stand twice.
+        ToolCall { meta: Some(r#"{"progressToken":"mine"}"#.to_owned()), progress: true, ..pay() },
+        ToolCall { meta: Some(r#"{"k":1,"progress\u0054oken":7}"#.to_owned()), progress: true, ..pay() },
     ] {
         let refused = bench.try_call(call);
         assert!(matches!(refused, Err(NotExecuted::InvalidCall(_))), "{refused:?}");
