@@ -129,14 +129,15 @@ fn a_result_without_an_id_answers_nobody() {
 #[test]
 fn ids_rise_across_connections_and_sessions() {
     static IDS: Ids = Ids::new();
-    let mut seen = Vec::new();
+    let (mut seen, mut calls) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let mut bench = Bench::with_ids(Options::default(), &IDS);
         for _ in 0..4 {
             bench.reconnect();
             bench.handshake();
             for _ in 0..25 {
-                let (_, sent) = bench.pay();
+                let (call, sent) = bench.pay();
+                calls.push(call.0);
                 bench.answer(&sent, DONE);
             }
         }
@@ -144,6 +145,8 @@ fn ids_rise_across_connections_and_sessions() {
     }
     assert!(seen.is_sorted_by(|earlier, later| earlier < later), "{seen:?}");
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 2 * 4 * (25 + 1));
+    // So do the numbers of the calls, one by one: zero is none of them.
+    assert_eq!(calls, (1..=2 * 4 * 25).collect::<Vec<_>>());
 }
 
 /// B074, anthropics/claude-code#83457: a big answer came late, after a reconnect, and met a newer call. The

@@ -285,6 +285,15 @@ fn a_handshake_refused_by_a_status_keeps_the_error_in_its_body() {
     told.data = Some(r#"{"supported":["2026-07-28"]}"#.to_owned());
     assert_eq!(failed.error, Some(told));
     bench.assert_sent(0, call);
+    // Another body says no more than the status does.
+    let mut bench = Bench::new(Options::default());
+    let ticket = bench.reconnect();
+    bench.connected(Ok(()));
+    let initialize = bench.wire.last().unwrap().clone();
+    bench.sent(&initialize, Err(SendError::Refused(harness::refusal(400, "<html>"))));
+    let reason = "its message was refused with status 400".to_owned();
+    let told = Err(NotExecuted::HandshakeFailed(HandshakeFailure { reason, error: None, failure: None }));
+    assert_eq!(bench.reconnected(ticket), Some(&told));
 }
 
 /// B124, corezoid#98, opendigitalproductfactory#705: the server answers with another revision.

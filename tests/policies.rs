@@ -331,6 +331,23 @@ fn doubt_is_never_forgotten() {
     }
 }
 
+/// While its granted attempt is out, that is the one that a cancel or the deadline is about.
+#[test]
+fn a_granted_attempt_that_is_given_up_has_a_cause_of_its_own() {
+    for (by_caller, cause) in [(true, Cause::Cancelled), (false, Cause::TimedOut)] {
+        let mut bench = Bench::up(granted(1));
+        let (call, _) = bench.pay();
+        bench.lose(FailureKind::ConnectionReset);
+        bench.handshake();
+        if by_caller {
+            bench.cancel(call);
+        } else {
+            bench.advance(ms(60_000));
+        }
+        bench.assert_unknown_after(2, call, Stage::HandedOver, cause);
+    }
+}
+
 /// P3: how far a call came is never taken back by an attempt that came less far.
 #[test]
 fn a_stage_never_goes_back() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use harness::{Bench, DONE, diagnostics, failure, ms, refusal};
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::{Options, Ownership, Recovery};
+use noreplay::session::policy::{Options, Ownership, Recovery, Resend};
 use noreplay::session::verdict::{
     Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, Outcome, ReadError, Stage,
 };
@@ -416,8 +416,33 @@ fn events_are_bounded_in_number_and_bytes_and_the_dropped_are_counted() {
     let events = bench.events();
     assert_eq!((events.len(), &events[0]), (5, &Event::Dropped(6)));
     (0..3).for_each(|_| notify(&mut bench, 4_000));
+    assert!(bench.session.has_event());
     let events = bench.events();
     assert_eq!((events.len(), &events[0]), (3, &Event::Dropped(1)));
+    assert!(!bench.session.has_event());
+    // That some were dropped is an event, also where none is left.
+    let mut bench = Bench::up(few_events(0));
+    bench.events();
+    notify(&mut bench, 10);
+    assert!(bench.session.has_event());
+    assert_eq!(bench.events(), [Event::Dropped(1)]);
+    assert!(!bench.session.has_event());
+}
+
+/// What no policy can send again is let go as soon as that is known.
+#[test]
+fn arguments_are_kept_no_longer_than_they_can_be_needed() {
+    let long = format!(r#"{{"x":"{}"}}"#, "x".repeat(100_000));
+    let kept = |bench: &Bench| format!("{:?}", bench.session).len() > 100_000;
+    for (resend, handing_over) in [(Resend::Never, false), (Resend::Proven, true)] {
+        let mut bench = Bench::up(Options { resend, ..Options::default() });
+        let call = bench.call_with(ToolCall { arguments: Some(long.clone()), ..pay() });
+        assert_eq!(kept(&bench), handing_over);
+        let sent = bench.last_of(call);
+        bench.sent(&sent, Ok(Delivery::HandedOver));
+        assert!(!kept(&bench));
+        bench.assert_pending(call);
+    }
 }
 
 /// A server that introduces itself at length, again and again.
@@ -426,14 +451,16 @@ fn introductions_are_bounded_in_bytes() {
     let mut options = few_events(100);
     options.limits.message_bytes = 10_000;
     let long = "x".repeat(4_000);
-    for member in ["name", "version"] {
+    for member in ["name", "version", "instructions", "capabilities"] {
         let mut bench = Bench::new(options.clone());
         for _ in 0..5 {
             bench.reconnect();
             bench.connected(Ok(()));
             let initialize = bench.wire.last().unwrap().clone();
-            let info = format!(r#"{{"{member}":"{long}"}}"#);
-            bench.answer(&initialize, &format!(r#"{{"protocolVersion":"2025-11-25","serverInfo":{info}}}"#));
+            // Each where it belongs, or where it is nothing.
+            let told = format!(r#""{member}":"{long}""#);
+            let hello = format!(r#"{{"protocolVersion":"2025-11-25","serverInfo":{{{told}}},{told}}}"#);
+            bench.answer(&initialize, &hello);
             let initialized = bench.wire.last().unwrap().clone();
             bench.sent(&initialized, Ok(Delivery::HandedOver));
         }
