@@ -3,6 +3,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`step`] | one thing that can happen, written in four bytes |
+//! | [`server`] | what the server says, in bytes, and what that means |
 //! | [`world`] | a caller, a transport and a server around a session, which do such steps |
 //! | [`promises`] | what must hold after each step, whatever came before |
 //! | [`frame`] | what the bytes of one message say, read by `serde_json` |
@@ -14,6 +15,7 @@
 pub mod bytes;
 pub mod frame;
 pub mod promises;
+pub mod server;
 pub mod step;
 pub mod world;
 

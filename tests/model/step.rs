@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use noreplay::session::verdict::FailureKind;
 
+use super::server::{Body, Saying};
+
 /// Whom a step is about: one of many.
 #[derive(Clone, Copy, Debug)]
 pub struct Pick(u8);
@@ -76,44 +78,6 @@ pub enum Returning {
     Unknown(FailureKind),
     /// With a status, to a request that belonged to a session or not, and this in its body.
     Refused(u16, bool, Body),
-}
-
-/// What the body of a refusal is.
-#[derive(Clone, Copy, Debug)]
-pub enum Body {
-    Empty,
-    Page,
-    ErrorForNobody,
-    Answer,
-    CutAnswer,
-}
-
-/// What the server says.
-#[derive(Clone, Copy, Debug)]
-pub enum Saying {
-    Result,
-    ResultIdAsString,
-    ToolError,
-    Error,
-    ErrorForNobody,
-    InputRequired,
-    /// A result whose text ends too early.
-    Cut,
-    /// A result whose text is no UTF-8.
-    Broken,
-    /// A result that stands twice.
-    Twice,
-    /// An array: an error for nobody, then the result.
-    ErrorAndResult,
-    /// An array: no message, then the result.
-    NoiseAndResult,
-    /// An array: the result, then an error.
-    ResultAndError,
-    Progress,
-    Ping,
-    Noise,
-    /// One page of tools; more are to come.
-    Page,
 }
 
 impl Step {
@@ -206,29 +170,5 @@ impl Returning {
                 Self::Refused(status, more & 1 == 1, body[usize::from(more >> 1) % body.len()])
             }
         }
-    }
-}
-
-impl Saying {
-    fn of(how: u8) -> Self {
-        const ALL: [Saying; 16] = [
-            Saying::Result,
-            Saying::ResultIdAsString,
-            Saying::ToolError,
-            Saying::Error,
-            Saying::ErrorForNobody,
-            Saying::InputRequired,
-            Saying::Cut,
-            Saying::Broken,
-            Saying::Twice,
-            Saying::ErrorAndResult,
-            Saying::NoiseAndResult,
-            Saying::ResultAndError,
-            Saying::Progress,
-            Saying::Ping,
-            Saying::Noise,
-            Saying::Page,
-        ];
-        ALL[usize::from(how & 15)]
     }
 }

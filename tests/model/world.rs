@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::harness::{Bench, DONE, Sent, failure, ms, refusal};
+use crate::harness::{Bench, Sent, failure, ms, refusal};
 use noreplay::protocol::jsonrpc::RequestId;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Grant, Options, Ownership, Resend};
@@ -15,7 +15,8 @@ use noreplay::session::time::Instant;
 use noreplay::session::verdict::{CallId, FailureKind, Generation, NotExecuted, Refusal, Stage};
 use noreplay::session::{Delivery, Incoming, Ticket, ToolCall, What};
 
-use super::step::{Body, Calling, Pick, Returning, Saying, Step};
+use super::server::{Body, Saying};
+use super::step::{Calling, Pick, Returning, Step};
 
 /// Further attempts that calls of `granted` may have.
 pub const GRANTED: u32 = 2;
@@ -354,7 +355,8 @@ impl World {
         let mut answers = None;
         // On another connection, nothing concerns it.
         if generation == sent.receipt.generation {
-            if on_channel || matches!(saying, Saying::Progress) {
+            let progress = || sent.call.is_some_and(|call| self.bench.made[&call].progress);
+            if on_channel || matches!(saying, Saying::Progress) && progress() {
                 self.heard.insert(id);
             }
             if saying.answers() {
@@ -412,73 +414,4 @@ impl World {
 /// Whom something that concerns a message concerns.
 fn reach_of(sent: &Sent) -> Reach {
     if sent.method == "initialize" { Reach::Any } else { Reach::Only(sent.call) }
-}
-
-impl Body {
-    /// As the answer to this request.
-    fn bytes(self, id: u64) -> Vec<u8> {
-        match self {
-            Self::Empty => Vec::new(),
-            Self::Page => b"<html>".to_vec(),
-            Self::ErrorForNobody => Saying::ErrorForNobody.bytes(id, ""),
-            Self::Answer => Saying::Result.bytes(id, ""),
-            Self::CutAnswer => Saying::Cut.bytes(id, ""),
-        }
-    }
-}
-
-impl Saying {
-    /// As said of this request.
-    fn bytes(self, id: u64, method: &str) -> Vec<u8> {
-        let tools = method == "tools/list";
-        let result = if tools { r#"{"tools":[{"name":"pay"}]}"# } else { DONE };
-        let answer = |body: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},{body}}}"#);
-        let ok = answer(&format!(r#""result":{result}"#));
-        let error = answer(r#""error":{"code":-32603,"message":"m"}"#);
-        let nobody = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#;
-        let text = match self {
-            Self::Result => ok,
-            Self::ResultIdAsString => format!(r#"{{"jsonrpc":"2.0","result":{result},"id":"{id}"}}"#),
-            Self::ToolError => answer(r#""result":{"content":[],"isError":true}"#),
-            Self::Error => error,
-            Self::ErrorForNobody => nobody.to_owned(),
-            Self::InputRequired => answer(r#""result":{"resultType":"input_required"}"#),
-            Self::Cut => ok[..ok.len() - 5].to_owned(),
-            Self::Broken => return [&ok.as_bytes()[..ok.len() - 5], b"\xff\"}]}}"].concat(),
-            Self::Twice => answer(&format!(r#""result":{result},"result":{result}"#)),
-            Self::ErrorAndResult => format!("[{nobody},{ok}]"),
-            Self::NoiseAndResult => format!("[5, {ok} ]"),
-            Self::ResultAndError => format!("[{ok},{error}]"),
-            Self::Progress => format!(
-                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id}}}}}"#
-            ),
-            Self::Ping => answer(r#""method":"ping""#),
-            Self::Noise => "garbage".to_owned(),
-            Self::Page => answer(&format!(r#""result":{{"tools":[],"nextCursor":"{id}"}}"#)),
-        };
-        text.into_bytes()
-    }
-
-    /// Whether it is an answer that tells what became of a call.
-    fn answers(self) -> bool {
-        matches!(
-            self,
-            Self::Result
-                | Self::ResultIdAsString
-                | Self::ToolError
-                | Self::ErrorAndResult
-                | Self::NoiseAndResult
-                | Self::ResultAndError
-                | Self::Page
-        )
-    }
-
-    /// Whether it ends an attempt, for good or ill.
-    fn ends(self, on_channel: bool) -> bool {
-        match self {
-            Self::Progress | Self::Ping => false,
-            Self::ErrorForNobody | Self::Noise => on_channel,
-            _ => true,
-        }
-    }
 }
