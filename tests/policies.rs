@@ -352,7 +352,8 @@ fn a_granted_attempt_that_is_given_up_has_a_cause_of_its_own() {
 #[test]
 fn a_stage_never_goes_back() {
     let mut bench = Bench::up(granted(2));
-    let (call, sent) = bench.pay();
+    let call = bench.call_with(ToolCall { progress: true, ..pay() });
+    let sent = bench.last_of(call);
     bench.deliver(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{}}}}}"#,
         sent.id()

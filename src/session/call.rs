@@ -26,6 +26,8 @@ pub struct Call {
     pub key: Option<String>,
     /// The tool.
     pub tool: String,
+    /// Whether its caller asked for progress.
+    pub progress: bool,
     /// When it began.
     pub begun: Instant,
     /// When its time is up.

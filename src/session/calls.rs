@@ -88,6 +88,7 @@ impl Session {
             id,
             key,
             tool: invocation.tool.clone(),
+            progress,
             begun: now,
             deadline,
             timeout,

@@ -312,7 +312,8 @@ impl Session {
         self.events.push(Event::Notification(Notification { method, params }));
     }
 
-    /// The call whose progress this is, and the attempt: our tokens are the attempts' ids.
+    /// The call whose progress this is, and the attempt: our tokens are the attempts' ids. Callers' own
+    /// tokens may be the same numbers.
     fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<(CallId, RequestId)> {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
@@ -325,8 +326,9 @@ impl Session {
         let out = self.requests.get(&request)?;
         let on_its_way =
             out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
+        let asked = |call| self.calls.get(&call).is_some_and(|call| call.progress);
         match out.purpose {
-            Purpose::Call(call) if on_its_way => Some((call, request)),
+            Purpose::Call(call) if on_its_way && asked(call) => Some((call, request)),
             _ => None,
         }
     }
