@@ -6,7 +6,7 @@ mod harness;
 
 use std::collections::BTreeSet;
 
-use harness::{Bench, DONE, diagnostics, failure, rpc_error};
+use harness::{Bench, DONE, Sent, diagnostics, failure, rpc_error};
 use noreplay::session::Ids;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
@@ -110,6 +110,18 @@ fn an_answer_in_an_array_comes_before_what_names_nobody() {
         bench.deliver_on(sent.receipt.generation, Some(sent.id()), format!("[{first},{first}]"));
         assert!(matches!(bench.cause(call), Cause::AnsweredWithError(_) | Cause::Undecodable(_)));
     }
+}
+
+/// What is wrong beside an answer takes nothing from it, also where it names the same request.
+#[test]
+fn an_answer_in_an_array_comes_before_a_broken_one() {
+    let mut bench = Bench::up(Options::default());
+    let ((first, of_first), (second, of_second)) = (bench.pay(), bench.pay());
+    let broken = |sent: &Sent| format!(r#"{{"jsonrpc":"2.0","id":{},"reslut":{DONE}}}"#, sent.id());
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, of_first.id());
+    bench.deliver(format!("[{},{},{answer}]", broken(&of_first), broken(&of_second)));
+    bench.assert_ok(first, DONE);
+    assert!(matches!(bench.cause(second), Cause::Undecodable(_)));
 }
 
 /// B070: a *result* for nobody is nobody's, wherever it comes.

@@ -62,17 +62,21 @@ impl Session {
         if let Some(channel) = channel {
             self.heard(Attempt { generation, request: channel });
         }
-        // What only its channel gives to a request comes after the whole array: the answer may be in it.
-        let mut unnamed = None;
+        let mut faults = false;
         let array = jsonrpc::read(&bytes, &mut |message| {
-            if channel.is_some() && names_nobody(&message) {
-                unnamed.get_or_insert(message);
+            if is_fault(&message) {
+                faults = true;
             } else {
                 self.message(&arrival, message);
             }
         });
-        if let Some(message) = unnamed {
-            self.message(&arrival, message);
+        // What is wrong in an array comes last: the answer may stand behind it.
+        if faults {
+            jsonrpc::read(&bytes, &mut |message| {
+                if is_fault(&message) {
+                    self.message(&arrival, message);
+                }
+            });
         }
         let revision = self.connections.get(&generation).and_then(|up| up.revision());
         if array && revision.is_some_and(|revision| !revision.has_batches()) {
@@ -356,8 +360,8 @@ struct Arrival<'a> {
     channel: Option<RequestId>,
 }
 
-/// Whether it concerns a request only by the channel on which it came.
-fn names_nobody(message: &Result<Message<'_>, Malformed>) -> bool {
+/// Whether it is no message, or an error that is for nobody unless it came on somebody's channel.
+fn is_fault(message: &Result<Message<'_>, Malformed>) -> bool {
     matches!(message, Err(_) | Ok(Message::Response { id: ResponseId::Null, body: Err(_) }))
 }
 
