@@ -660,7 +660,8 @@ fn a_call_that_is_wrong_is_refused_before_it_is_anything() {
     options.limits.message_bytes = 200;
     let mut bench = Bench::up(options);
     let mark = bench.wire.len();
-    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(200));
+    let text = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - r#"{"a":""}"#.len()));
+    let large = text(201);
     for call in [
         ToolCall { arguments: Some("7".to_owned()), ..pay() },
         ToolCall { meta: Some("[]".to_owned()), ..pay() },
@@ -674,7 +675,9 @@ fn a_call_that_is_wrong_is_refused_before_it_is_anything() {
         let refused = bench.try_call(call);
         assert!(matches!(refused, Err(NotExecuted::InvalidCall(_))), "{refused:?}");
     }
-    let named = ToolCall { key: Some("k".to_owned()), ..pay() };
+    // As large as may be is not too large.
+    let (arguments, meta) = (Some(text(200)), Some(text(200)));
+    let named = ToolCall { key: Some("k".repeat(256)), arguments, meta, ..pay() };
     let call = bench.try_call(named.clone()).unwrap();
     answer(&mut bench, call);
     assert!(matches!(bench.try_call(named), Err(NotExecuted::InvalidCall(_))), "a name is used once");

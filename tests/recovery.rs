@@ -500,11 +500,12 @@ fn an_answer_to_the_server_is_bounded_in_bytes() {
     let mut bench = Bench::up(Options::default());
     let mark = bench.wire.len();
     bench.events();
-    bench.deliver(format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100_000)));
+    let ping = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(id - 2));
+    bench.deliver(ping(1025));
     assert_eq!(bench.wire.len(), mark);
     let events = bench.events();
     assert_eq!(diagnostics(&events), [("a request of the server's with too long an id", 1)]);
-    bench.deliver(format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100)));
+    bench.deliver(ping(1024));
     assert_eq!(bench.wire.len(), mark + 1);
 }
 

@@ -30,8 +30,7 @@ impl Session {
                 let limit = self.options.limits.message_bytes;
                 if bytes.len() > limit {
                     let size = u64::try_from(bytes.len()).ok();
-                    let tail = &bytes[bytes.len() - bytes.len().min(256)..];
-                    self.too_large(now, generation, &bytes[..limit.min(4096)], tail, size, channel);
+                    self.too_large(now, generation, &bytes[..limit.min(4096)], &bytes, size, channel);
                 } else {
                     self.arrived(now, generation, bytes, channel);
                 }
