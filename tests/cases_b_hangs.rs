@@ -174,7 +174,9 @@ fn close_tells_everybody_at_once() {
     let handing_over = bench.call("pay");
     let list = bench.list_tools();
     let (mark, before) = (bench.wire.len(), bench.now);
+    assert!(bench.session.is_open());
     bench.close();
+    assert!(!bench.session.is_open());
     bench.assert_unknown(handed_over, Stage::HandedOver, Cause::Closed);
     bench.assert_unknown(handing_over, Stage::HandingOver, Cause::Closed);
     assert_eq!(bench.tools(list), Some(&Err(ReadError::Closed)));

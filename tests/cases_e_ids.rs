@@ -6,7 +6,7 @@ mod harness;
 
 use std::collections::BTreeSet;
 
-use harness::{Bench, DONE, diagnostics, failure, rpc_error};
+use harness::{Bench, DONE, Sent, diagnostics, failure, rpc_error};
 use noreplay::session::Ids;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
@@ -91,6 +91,39 @@ fn an_error_for_nobody_is_somebodys_only_on_a_channel_of_its_own() {
     }
 }
 
+/// The same in an array: whoever is named there was answered, and the error is for the others.
+#[test]
+fn an_answer_in_an_array_comes_before_what_names_nobody() {
+    let nobody = r#"{"jsonrpc":"2.0","error":{"code":-32020,"message":"bad header"}}"#;
+    for first in [nobody, "5", r#"{"jsonrpc":"2.0"}"#] {
+        for order in [[0, 1], [1, 0]] {
+            let mut bench = Bench::up(Options::default());
+            let (call, sent) = bench.pay();
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, sent.id());
+            let parts = order.map(|index| [first, answer.as_str()][index]).join(",");
+            bench.deliver_on(sent.receipt.generation, Some(sent.id()), format!("[{parts}]"));
+            bench.assert_ok(call, DONE);
+        }
+        // Without an answer beside it, it ends the call, once.
+        let mut bench = Bench::up(Options::default());
+        let (call, sent) = bench.pay();
+        bench.deliver_on(sent.receipt.generation, Some(sent.id()), format!("[{first},{first}]"));
+        assert!(matches!(bench.cause(call), Cause::AnsweredWithError(_) | Cause::Undecodable(_)));
+    }
+}
+
+/// What is wrong beside an answer takes nothing from it, also where it names the same request.
+#[test]
+fn an_answer_in_an_array_comes_before_a_broken_one() {
+    let mut bench = Bench::up(Options::default());
+    let ((first, of_first), (second, of_second)) = (bench.pay(), bench.pay());
+    let broken = |sent: &Sent| format!(r#"{{"jsonrpc":"2.0","id":{},"reslut":{DONE}}}"#, sent.id());
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, of_first.id());
+    bench.deliver(format!("[{},{},{answer}]", broken(&of_first), broken(&of_second)));
+    bench.assert_ok(first, DONE);
+    assert!(matches!(bench.cause(second), Cause::Undecodable(_)));
+}
+
 /// B070: a *result* for nobody is nobody's, wherever it comes.
 #[test]
 fn a_result_without_an_id_answers_nobody() {
@@ -108,14 +141,15 @@ fn a_result_without_an_id_answers_nobody() {
 #[test]
 fn ids_rise_across_connections_and_sessions() {
     static IDS: Ids = Ids::new();
-    let mut seen = Vec::new();
+    let (mut seen, mut calls) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let mut bench = Bench::with_ids(Options::default(), &IDS);
         for _ in 0..4 {
             bench.reconnect();
             bench.handshake();
             for _ in 0..25 {
-                let (_, sent) = bench.pay();
+                let (call, sent) = bench.pay();
+                calls.push(call.0);
                 bench.answer(&sent, DONE);
             }
         }
@@ -123,6 +157,8 @@ fn ids_rise_across_connections_and_sessions() {
     }
     assert!(seen.is_sorted_by(|earlier, later| earlier < later), "{seen:?}");
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), 2 * 4 * (25 + 1));
+    // So do the numbers of the calls, one by one: zero is none of them.
+    assert_eq!(calls, (1..=2 * 4 * 25).collect::<Vec<_>>());
 }
 
 /// B074, anthropics/claude-code#83457: a big answer came late, after a reconnect, and met a newer call. The

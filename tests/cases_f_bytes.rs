@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Bench, DONE, diagnostics};
+use harness::{Bench, DONE, Sent, diagnostics};
 use noreplay::protocol::jsonrpc::RequestId;
 use noreplay::session::policy::Options;
 use noreplay::session::verdict::{Cause, NotExecuted, Outcome, Stage, Undecodable};
@@ -213,6 +213,19 @@ fn an_answer_beyond_the_limit_ends_its_own_call_at_once() {
         head: line.as_bytes()[..40].to_vec(),
     };
     bench.assert_unknown(first, Stage::Answered, Cause::Undecodable(undecodable));
+
+    // With the id last, and just as many bytes as may be, or one more.
+    let line = |bytes: usize, sent: &Sent| {
+        let (head, tail) =
+            (r#"{"jsonrpc":"2.0","result":{"content":[],"a":""#, format!(r#""}},"id":{}}}"#, sent.id()));
+        format!("{head}{}{tail}", "x".repeat(bytes - head.len() - tail.len()))
+    };
+    let ((whole, of_whole), (beyond, of_beyond)) = (bench.pay(), bench.pay());
+    bench.deliver(line(1000, &of_whole));
+    assert!(matches!(bench.verdict(whole), Ok(Outcome::Ok(_))));
+    bench.deliver(line(1001, &of_beyond));
+    let Cause::Undecodable(undecodable) = bench.cause(beyond) else { panic!("{:?}", bench.cause(beyond)) };
+    assert_eq!(undecodable.reason, "1001 bytes, more than the 1000 allowed");
 
     let head = br#"{"result":{"a":"xxxx"#.to_vec();
     let skipped = |tail: String, channel| Incoming::TooLarge {

@@ -97,6 +97,26 @@ fn progress(token: impl std::fmt::Display, progress: u32) -> String {
     )
 }
 
+/// A caller may have a token of its own, which may be the id of another call: who asked for no progress has
+/// none.
+#[test]
+fn progress_of_a_callers_own_token_is_no_other_calls() {
+    let mut bench = Bench::up(Options::default());
+    let own = ToolCall { meta: Some(r#"{"progressToken":3}"#.to_owned()), ..ToolCall::default() };
+    bench.call_with(own);
+    let (call, sent) = bench.pay();
+    assert_eq!(sent.id(), 3);
+    bench.events();
+    bench.deliver(progress(3, 1));
+    let notification = Notification {
+        method: "notifications/progress".to_owned(),
+        params: Some(r#"{"progressToken":3,"progress":1}"#.to_owned()),
+    };
+    assert_eq!(bench.events(), [Event::Notification(notification)]);
+    let pending = bench.session.pending().into_iter().find(|pending| pending.call == call);
+    assert_eq!(pending.unwrap().stage, Stage::HandedOver);
+}
+
 /// B116, opencode#21701 and #24964, typescript-sdk#1870: no token was sent, so that no progress came.
 #[test]
 fn progress_comes_to_whom_asked_for_it() {
@@ -285,6 +305,15 @@ fn a_handshake_refused_by_a_status_keeps_the_error_in_its_body() {
     told.data = Some(r#"{"supported":["2026-07-28"]}"#.to_owned());
     assert_eq!(failed.error, Some(told));
     bench.assert_sent(0, call);
+    // Another body says no more than the status does.
+    let mut bench = Bench::new(Options::default());
+    let ticket = bench.reconnect();
+    bench.connected(Ok(()));
+    let initialize = bench.wire.last().unwrap().clone();
+    bench.sent(&initialize, Err(SendError::Refused(harness::refusal(400, "<html>"))));
+    let reason = "its message was refused with status 400".to_owned();
+    let told = Err(NotExecuted::HandshakeFailed(HandshakeFailure { reason, error: None, failure: None }));
+    assert_eq!(bench.reconnected(ticket), Some(&told));
 }
 
 /// B124, corezoid#98, opendigitalproductfactory#705: the server answers with another revision.

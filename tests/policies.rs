@@ -10,7 +10,7 @@ use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Grant, Initialised, Options, Ownership, Resend};
 use noreplay::session::verdict::{
-    CallId, Cause, FailureKind, Generation, NotExecuted, Outcome, ReadError, Stage,
+    CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, ReadError, Stage,
 };
 use noreplay::session::{Delivery, Incoming, ToolCall};
 
@@ -159,21 +159,41 @@ fn nothing_is_resent_after_the_caller_gave_up() {
         let mut bench = Bench::up(Options::default());
         let call = bench.call("pay");
         fail(&mut bench, call, not_sent(FailureKind::Closed));
-        let kind = if by_caller {
+        let given_up = if by_caller {
             bench.cancel(call);
-            FailureKind::Cancelled
+            bench.handshake();
+            "cancelled before it was sent"
         } else {
             bench.advance(ms(15_000));
             bench.connected(Ok(()));
             bench.advance(ms(45_000));
-            FailureKind::TimedOut
+            "the deadline passed before it was sent"
         };
-        let NotExecuted::NotSent(failure) = bench.not_executed(call) else { panic!() };
-        assert_eq!(failure.kind, kind);
-        if by_caller {
-            bench.handshake();
-        }
         bench.assert_sent(1, call);
+        // P10: what proves that it did not run is kept.
+        let NotExecuted::NotSent(told) = bench.not_executed(call) else { panic!() };
+        assert_eq!((told.kind, &told.detail[..2]), (FailureKind::Closed, &failure(told.kind).detail[..]));
+        assert_eq!(told.detail[2], given_up);
+    }
+}
+
+/// P10: a refusal is kept whole, whatever ends the wait for the attempt that it permits.
+#[test]
+fn what_proved_the_first_attempt_not_to_have_run_is_kept() {
+    for end in ["cancel", "close", "deadline"] {
+        let mut bench = Bench::up(resend(Resend::Refused));
+        let call = bench.call("pay");
+        fail(&mut bench, call, SendError::Refused(refusal(404, "the session is over")));
+        match end {
+            "cancel" => _ = bench.cancel(call),
+            "close" => bench.close(),
+            _ => {
+                bench.advance(ms(15_000));
+                bench.connected(Ok(()));
+                bench.advance(ms(45_000));
+            }
+        }
+        bench.assert_not_executed(1, call, NotExecuted::Refused(refusal(404, "the session is over")));
     }
 }
 
@@ -193,8 +213,9 @@ fn nothing_is_resent_after_the_deadline() {
     bench.now = bench.now + ms(100);
     bench.handshake();
     bench.assert_sent(1, call);
-    let NotExecuted::NotSent(late) = bench.not_executed(call) else { panic!() };
-    assert_eq!(late.kind, FailureKind::TimedOut);
+    let mut told = failure(FailureKind::Closed);
+    told.detail.push("the deadline passed before it was sent".to_owned());
+    bench.assert_not_executed(1, call, NotExecuted::NotSent(told));
 }
 
 /// A refusal that the caller does not take for proof is an unknown outcome, which keeps it whole.
@@ -310,11 +331,29 @@ fn doubt_is_never_forgotten() {
     }
 }
 
+/// While its granted attempt is out, that is the one that a cancel or the deadline is about.
+#[test]
+fn a_granted_attempt_that_is_given_up_has_a_cause_of_its_own() {
+    for (by_caller, cause) in [(true, Cause::Cancelled), (false, Cause::TimedOut)] {
+        let mut bench = Bench::up(granted(1));
+        let (call, _) = bench.pay();
+        bench.lose(FailureKind::ConnectionReset);
+        bench.handshake();
+        if by_caller {
+            bench.cancel(call);
+        } else {
+            bench.advance(ms(60_000));
+        }
+        bench.assert_unknown_after(2, call, Stage::HandedOver, cause);
+    }
+}
+
 /// P3: how far a call came is never taken back by an attempt that came less far.
 #[test]
 fn a_stage_never_goes_back() {
     let mut bench = Bench::up(granted(2));
-    let (call, sent) = bench.pay();
+    let call = bench.call_with(ToolCall { progress: true, ..pay() });
+    let sent = bench.last_of(call);
     bench.deliver(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{}}}}}"#,
         sent.id()
@@ -549,6 +588,25 @@ fn waiting_for_a_connection_is_part_of_the_time() {
     bench.assert_sent(0, call);
 }
 
+/// A call without time is over before it is handed over, so that it did not run.
+#[test]
+fn a_call_without_time_is_not_handed_over() {
+    let mut options = Options::default();
+    let mut without_cap = options.clone();
+    without_cap.timing.cap = ms(0);
+    options.timing.call = ms(0);
+    for (options, timeout) in
+        [(Options::default(), Some(ms(0))), (options, None), (without_cap, Some(ms(1_000)))]
+    {
+        let mut bench = Bench::up(options);
+        let mark = bench.wire.len();
+        let told = Failure::new(FailureKind::TimedOut, "the deadline passed before it was sent");
+        let refused = bench.try_call(ToolCall { timeout, ..pay() });
+        assert_eq!(refused, Err(NotExecuted::NotSent(told)));
+        assert_eq!(bench.wire.len(), mark);
+    }
+}
+
 #[test]
 fn no_more_is_in_flight_than_the_caller_allows() {
     let mut options = Options::default();
@@ -571,24 +629,55 @@ fn no_more_is_in_flight_than_the_caller_allows() {
     bench.call("pay");
 }
 
+/// Nor are there more who wait for a connection, or for news of a call: neither holds up a call.
+#[test]
+fn no_more_wait_than_the_caller_allows() {
+    let mut options = Options::default();
+    options.limits.in_flight = 2;
+    let mut bench = Bench::up(options);
+    let (call, sent) = bench.pay();
+    let waiting: Vec<_> = (0..3).map(|_| bench.reconcile(call, ms(1_000))).collect();
+    let told: Vec<_> = waiting.iter().map(|ticket| bench.reconciled(*ticket).cloned()).collect();
+    assert_eq!(told, [None, None, Some(None)]);
+    bench.answer(&sent, DONE);
+    assert!(waiting[..2].iter().all(|ticket| matches!(bench.reconciled(*ticket), Some(Some(_)))));
+
+    let waiting: Vec<_> = (0..3).map(|_| bench.reconnect()).collect();
+    let [None, None, Some(Err(NotExecuted::NotSent(busy)))] =
+        [0, 1, 2].map(|index| bench.reconnected(waiting[index]))
+    else {
+        panic!("{:?}", bench.resolutions)
+    };
+    assert_eq!(busy.kind, FailureKind::Busy);
+    bench.handshake();
+    assert!(waiting[..2].iter().all(|ticket| matches!(bench.reconnected(*ticket), Some(Ok(_)))));
+    bench.call("pay");
+}
+
 #[test]
 fn a_call_that_is_wrong_is_refused_before_it_is_anything() {
     let mut options = Options::default();
     options.limits.message_bytes = 200;
     let mut bench = Bench::up(options);
     let mark = bench.wire.len();
-    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(200));
+    let text = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - r#"{"a":""}"#.len()));
+    let large = text(201);
     for call in [
         ToolCall { arguments: Some("7".to_owned()), ..pay() },
         ToolCall { meta: Some("[]".to_owned()), ..pay() },
         ToolCall { arguments: Some(large.clone()), ..pay() },
         ToolCall { meta: Some(large), ..pay() },
         ToolCall { key: Some("k".repeat(257)), ..pay() },
+        // It would stand twice.
+        ToolCall { meta: Some(r#"{"progressToken":"mine"}"#.to_owned()), progress: true, ..pay() },
+        ToolCall { meta: Some(r#"{"k":1,"progress\u0054oken":7}"#.to_owned()), progress: true, ..pay() },
     ] {
         let refused = bench.try_call(call);
         assert!(matches!(refused, Err(NotExecuted::InvalidCall(_))), "{refused:?}");
     }
-    let named = ToolCall { key: Some("k".to_owned()), ..pay() };
+    // As large as may be is not too large.
+    let (arguments, meta) = (Some(text(200)), Some(text(200)));
+    let named = ToolCall { key: Some("k".repeat(256)), arguments, meta, ..pay() };
     let call = bench.try_call(named.clone()).unwrap();
     answer(&mut bench, call);
     assert!(matches!(bench.try_call(named), Err(NotExecuted::InvalidCall(_))), "a name is used once");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use harness::{Bench, DONE, diagnostics, failure, ms, refusal};
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::{Options, Ownership, Recovery};
+use noreplay::session::policy::{Options, Ownership, Recovery, Resend};
 use noreplay::session::verdict::{
     Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, Outcome, ReadError, Stage,
 };
@@ -182,6 +182,29 @@ fn nothing_is_tried_that_nobody_waits_for() {
     assert_eq!(bench.session.next_deadline(), None);
 }
 
+/// Tries belong to those who wait for them: whoever comes later has all of them.
+#[test]
+fn tries_that_nobody_waits_for_any_more_do_not_count() {
+    for pausing in [true, false] {
+        let mut bench = Bench::new(tries(2));
+        let call = bench.call("pay");
+        if pausing {
+            bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+            bench.cancel(call);
+        } else {
+            bench.cancel(call);
+            bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+        }
+        bench.advance(ms(3_600_000));
+        let call = bench.call("pay");
+        bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+        bench.advance(ms(100));
+        assert_eq!(bench.connects.len(), 3, "its second try");
+        bench.handshake();
+        bench.assert_pending(call);
+    }
+}
+
 #[test]
 fn close_ends_the_pause_between_two_tries() {
     let mut bench = Bench::new(tries(9));
@@ -343,6 +366,19 @@ fn reconcile_waits_for_a_late_answer_and_sends_nothing() {
     bench.assert_sent(1, call);
 }
 
+/// Who waits for a call that has not ended gets its answer like the caller does.
+#[test]
+fn reconcile_hears_the_answer_of_a_call_in_flight() {
+    for result in [DONE, r#"{"content":[],"isError":true}"#] {
+        let mut bench = Bench::up(Options::default());
+        let (call, sent) = bench.pay();
+        let ticket = bench.reconcile(call, ms(1_000));
+        bench.answer(&sent, result);
+        let told = bench.verdict(call).as_ref().unwrap();
+        assert_eq!(bench.reconciled(ticket), Some(&Some(told.clone())));
+    }
+}
+
 /// As soon as it is known that nothing can come, whoever waits is told.
 #[test]
 fn reconcile_does_not_wait_for_what_cannot_come() {
@@ -380,8 +416,33 @@ fn events_are_bounded_in_number_and_bytes_and_the_dropped_are_counted() {
     let events = bench.events();
     assert_eq!((events.len(), &events[0]), (5, &Event::Dropped(6)));
     (0..3).for_each(|_| notify(&mut bench, 4_000));
+    assert!(bench.session.has_event());
     let events = bench.events();
     assert_eq!((events.len(), &events[0]), (3, &Event::Dropped(1)));
+    assert!(!bench.session.has_event());
+    // That some were dropped is an event, also where none is left.
+    let mut bench = Bench::up(few_events(0));
+    bench.events();
+    notify(&mut bench, 10);
+    assert!(bench.session.has_event());
+    assert_eq!(bench.events(), [Event::Dropped(1)]);
+    assert!(!bench.session.has_event());
+}
+
+/// What no policy can send again is let go as soon as that is known.
+#[test]
+fn arguments_are_kept_no_longer_than_they_can_be_needed() {
+    let long = format!(r#"{{"x":"{}"}}"#, "x".repeat(100_000));
+    let kept = |bench: &Bench| format!("{:?}", bench.session).len() > 100_000;
+    for (resend, handing_over) in [(Resend::Never, false), (Resend::Proven, true)] {
+        let mut bench = Bench::up(Options { resend, ..Options::default() });
+        let call = bench.call_with(ToolCall { arguments: Some(long.clone()), ..pay() });
+        assert_eq!(kept(&bench), handing_over);
+        let sent = bench.last_of(call);
+        bench.sent(&sent, Ok(Delivery::HandedOver));
+        assert!(!kept(&bench));
+        bench.assert_pending(call);
+    }
 }
 
 /// A server that introduces itself at length, again and again.
@@ -390,14 +451,16 @@ fn introductions_are_bounded_in_bytes() {
     let mut options = few_events(100);
     options.limits.message_bytes = 10_000;
     let long = "x".repeat(4_000);
-    for member in ["name", "version"] {
+    for member in ["name", "version", "instructions", "capabilities"] {
         let mut bench = Bench::new(options.clone());
         for _ in 0..5 {
             bench.reconnect();
             bench.connected(Ok(()));
             let initialize = bench.wire.last().unwrap().clone();
-            let info = format!(r#"{{"{member}":"{long}"}}"#);
-            bench.answer(&initialize, &format!(r#"{{"protocolVersion":"2025-11-25","serverInfo":{info}}}"#));
+            // Each where it belongs, or where it is nothing.
+            let told = format!(r#""{member}":"{long}""#);
+            let hello = format!(r#"{{"protocolVersion":"2025-11-25","serverInfo":{{{told}}},{told}}}"#);
+            bench.answer(&initialize, &hello);
             let initialized = bench.wire.last().unwrap().clone();
             bench.sent(&initialized, Ok(Delivery::HandedOver));
         }
@@ -437,11 +500,12 @@ fn an_answer_to_the_server_is_bounded_in_bytes() {
     let mut bench = Bench::up(Options::default());
     let mark = bench.wire.len();
     bench.events();
-    bench.deliver(format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100_000)));
+    let ping = |id: usize| format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(id - 2));
+    bench.deliver(ping(1025));
     assert_eq!(bench.wire.len(), mark);
     let events = bench.events();
     assert_eq!(diagnostics(&events), [("a request of the server's with too long an id", 1)]);
-    bench.deliver(format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100)));
+    bench.deliver(ping(1024));
     assert_eq!(bench.wire.len(), mark + 1);
 }
 

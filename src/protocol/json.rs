@@ -88,6 +88,13 @@ impl Object {
         &self.0
     }
 
+    /// Whether it has a member of this name.
+    pub fn has(&self, name: &str) -> bool {
+        let mut found = false;
+        let read = members(&self.0, &mut |member, _| found |= member == name);
+        found && read.is_ok()
+    }
+
     /// What stands between its braces, without surrounding space: empty for `{}`.
     pub fn members(&self) -> &str {
         self.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().trim_ascii()

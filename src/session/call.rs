@@ -26,6 +26,8 @@ pub struct Call {
     pub key: Option<String>,
     /// The tool.
     pub tool: String,
+    /// Whether its caller asked for progress.
+    pub progress: bool,
     /// When it began.
     pub begun: Instant,
     /// When its time is up.
@@ -38,6 +40,8 @@ pub struct Call {
     pub attempts: u32,
     /// What an earlier attempt left behind: it may have run.
     pub doubt: Option<Doubt>,
+    /// Why an earlier attempt did not run.
+    pub refuted: Option<NotExecuted>,
     /// The requests of earlier attempts that may have run: an answer to one of them is an answer.
     pub earlier: Vec<RequestId>,
     /// Where it is.
@@ -161,12 +165,26 @@ impl Call {
             (Ending::Refuted(reason), None) => return Err(reason),
             // Only an earlier attempt is in doubt, and what ended the call did not concern it.
             (Ending::GivenUp(..), Some(doubt)) if self.attempt().is_none() => (doubt.stage, doubt.cause),
-            (Ending::GivenUp(_, reason), None) if stage == Stage::Waiting => return Err(reason),
+            (Ending::GivenUp(_, reason), None) if stage == Stage::Waiting => {
+                return Err(given_up(self.refuted, reason));
+            }
             (Ending::GivenUp(cause, _), _) => (stage, cause),
         };
         let Self { id, key, tool, attempts, .. } = self;
         let message = UnknownOutcome::message(&tool, attempts, &cause);
         let unknown = UnknownOutcome { call: id, key, tool, attempts, stage, cause, message };
         Ok(Outcome::UnknownOutcome(unknown))
+    }
+}
+
+/// Why a call that waits did not run: what proved it of an earlier attempt, else what ended the wait.
+fn given_up(refuted: Option<NotExecuted>, reason: NotExecuted) -> NotExecuted {
+    match (refuted, reason) {
+        (Some(NotExecuted::NotSent(mut failure)), NotExecuted::NotSent(last)) => {
+            failure.detail.extend(last.detail);
+            NotExecuted::NotSent(failure)
+        }
+        (Some(refuted), _) => refuted,
+        (None, reason) => reason,
     }
 }

@@ -20,6 +20,9 @@ use super::verdict::{
 };
 use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Timer, What};
 
+/// What a call is told that had no time to be sent.
+const TOO_LATE: &str = "the deadline passed before it was sent";
+
 /// One tool invocation, as its caller gives it.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
@@ -55,9 +58,19 @@ impl Session {
             tool: name,
             progress,
         };
+        if progress && invocation.meta.as_ref().is_some_and(|meta| meta.has("progressToken")) {
+            let reason = "`meta` has a `progressToken` already: that of `progress` would be a second";
+            return Err(NotExecuted::InvalidCall(reason.to_owned()));
+        }
         if key.as_ref().is_some_and(|key| key.len() > keys::LONGEST) {
             let reason = text!("the key is longer than {} bytes", keys::LONGEST);
             return Err(NotExecuted::InvalidCall(reason));
+        }
+        let timing = &self.options.timing;
+        let timeout = timeout.unwrap_or(timing.call);
+        let deadline = now + timeout.min(timing.cap);
+        if deadline <= now {
+            return Err(NotExecuted::NotSent(Failure::new(FailureKind::TimedOut, TOO_LATE)));
         }
         if self.in_flight() >= self.options.limits.in_flight {
             let detail = &text!("{} calls are in flight, as many as may be", self.in_flight());
@@ -71,20 +84,19 @@ impl Session {
         }
 
         let id = self.ids.call();
-        let timing = &self.options.timing;
-        let timeout = timeout.unwrap_or(timing.call);
-        let deadline = now + timeout.min(timing.cap);
         self.timers.insert((deadline, Timer::Call(id)), ());
         let call = Call {
             id,
             key,
             tool: invocation.tool.clone(),
+            progress,
             begun: now,
             deadline,
             timeout,
             spent: Spent::default(),
             attempts: 0,
             doubt: None,
+            refuted: None,
             earlier: Vec::new(),
             state: State::Ready(Ready::new(invocation)),
         };
@@ -112,8 +124,7 @@ impl Session {
     }
 
     pub(super) fn call_timed_out(&mut self, _now: Instant, call: CallId) {
-        let detail = "the deadline passed before it was sent";
-        self.give_up(call, Cause::TimedOut, FailureKind::TimedOut, detail);
+        self.give_up(call, Cause::TimedOut, FailureKind::TimedOut, TOO_LATE);
     }
 
     fn give_up(&mut self, call: CallId, cause: Cause, kind: FailureKind, detail: &str) -> bool {
@@ -232,6 +243,7 @@ impl Session {
                     if let (Some(cause), None) = (refused, &call.doubt) {
                         call.doubt = Some(Doubt { stage, cause });
                     }
+                    call.refuted = Some(reason);
                     call.state = State::Ready(ready);
                     self.calls.insert(id, *call);
                     self.queue.insert(0, Queued::Call(id));
@@ -326,10 +338,10 @@ impl Session {
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
         let verdict = call.verdict(ending);
-        self.await_late(id, &verdict, requests);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
         }
+        self.await_late(id, &verdict, requests);
         self.resolve(Resolution::Call(id, verdict));
         self.sweep_connections();
     }

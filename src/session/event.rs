@@ -160,6 +160,10 @@ mod tests {
         assert_eq!(events.pop(), Some(Event::Dropped(1)));
         assert!(events.is_empty());
         assert_eq!(events.bytes, 0);
+        // As many as may be are no more than that.
+        events.push(notification(60));
+        events.push(notification(40));
+        assert_eq!(events.pop(), Some(notification(60)));
     }
 
     #[test]

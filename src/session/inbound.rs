@@ -31,8 +31,7 @@ impl Session {
                 let limit = self.options.limits.message_bytes;
                 if bytes.len() > limit {
                     let size = u64::try_from(bytes.len()).ok();
-                    let tail = &bytes[bytes.len() - bytes.len().min(256)..];
-                    self.too_large(now, generation, &bytes[..limit.min(4096)], tail, size, channel);
+                    self.too_large(now, generation, &bytes[..limit.min(4096)], &bytes, size, channel);
                 } else {
                     self.arrived(now, generation, bytes, channel);
                 }
@@ -63,15 +62,34 @@ impl Session {
         if let Some(channel) = channel {
             self.heard(Attempt { generation, request: channel });
         }
-        let array = jsonrpc::read(&bytes, &mut |message| match message {
-            Ok(Message::Response { id, body }) => self.response(&arrival, id, body),
-            Ok(Message::Request { id, method }) => self.request(&arrival, id, &method),
-            Ok(Message::Notification { method, params }) => self.notification(&arrival, method, params),
-            Err(malformed) => self.malformed(&arrival, malformed),
+        let mut faults = false;
+        let array = jsonrpc::read(&bytes, &mut |message| {
+            if is_fault(&message) {
+                faults = true;
+            } else {
+                self.message(&arrival, message);
+            }
         });
+        // What is wrong in an array comes last: the answer may stand behind it.
+        if faults {
+            jsonrpc::read(&bytes, &mut |message| {
+                if is_fault(&message) {
+                    self.message(&arrival, message);
+                }
+            });
+        }
         let revision = self.connections.get(&generation).and_then(|up| up.revision());
         if array && revision.is_some_and(|revision| !revision.has_batches()) {
             self.events.diagnose("messages in an array, which the revision does not have");
+        }
+    }
+
+    fn message(&mut self, arrival: &Arrival<'_>, message: Result<Message<'_>, Malformed>) {
+        match message {
+            Ok(Message::Response { id, body }) => self.response(arrival, id, body),
+            Ok(Message::Request { id, method }) => self.request(arrival, id, &method),
+            Ok(Message::Notification { method, params }) => self.notification(arrival, method, params),
+            Err(malformed) => self.malformed(arrival, malformed),
         }
     }
 
@@ -300,7 +318,8 @@ impl Session {
         self.events.push(Event::Notification(Notification { method, params }));
     }
 
-    /// The call whose progress this is, and the attempt: our tokens are the attempts' ids.
+    /// The call whose progress this is, and the attempt: our tokens are the attempts' ids. Callers' own
+    /// tokens may be the same numbers.
     fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<(CallId, RequestId)> {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
@@ -313,8 +332,9 @@ impl Session {
         let out = self.requests.get(&request)?;
         let on_its_way =
             out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
+        let asked = |call| self.calls.get(&call).is_some_and(|call| call.progress);
         match out.purpose {
-            Purpose::Call(call) if on_its_way => Some((call, request)),
+            Purpose::Call(call) if on_its_way && asked(call) => Some((call, request)),
             _ => None,
         }
     }
@@ -340,6 +360,11 @@ struct Arrival<'a> {
     generation: Generation,
     bytes: &'a [u8],
     channel: Option<RequestId>,
+}
+
+/// Whether it is no message, or an error that is for nobody unless it came on somebody's channel.
+fn is_fault(message: &Result<Message<'_>, Malformed>) -> bool {
+    matches!(message, Err(_) | Ok(Message::Response { id: ResponseId::Null, body: Err(_) }))
 }
 
 /// An answer that tells what became of its call.

@@ -128,6 +128,11 @@ impl Session {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
             return ticket;
         }
+        if self.reconnects.len() >= self.options.limits.in_flight {
+            let busy = Failure::new(FailureKind::Busy, "as many wait for a connection as may");
+            self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::NotSent(busy))));
+            return ticket;
+        }
         self.reconnects.push(ticket);
         if !matches!(self.link, Link::Down | Link::Pausing { .. } | Link::Up { .. }) {
             return ticket;
@@ -273,13 +278,14 @@ impl Session {
         self.try_failed(now, ConnectError::Handshake(failure));
     }
 
-    /// A try to connect failed; the link is down.
+    /// A try to connect failed; the link is down. Tries that nobody waits for any more do not count for
+    /// whoever comes later.
     fn try_failed(&mut self, now: Instant, error: ConnectError) {
         // Whoever manages the connection also decides on another try.
         let once = self.options.ownership == Ownership::CallerManaged;
         match self.tries.failed(now, error, once) {
             Next::At(until) if self.is_wanted() => self.link = Link::Pausing { until },
-            Next::At(_) => {}
+            Next::At(_) => self.tries.reset(),
             Next::GiveUp(error) => {
                 let reason = error.into_reason();
                 for ticket in core::mem::take(&mut self.reconnects) {
@@ -314,6 +320,8 @@ impl Session {
                 self.link = Link::Down;
                 if self.is_wanted() {
                     self.connect(now);
+                } else {
+                    self.tries.reset();
                 }
             }
             Link::Connecting { generation, .. } => {

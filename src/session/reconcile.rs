@@ -18,10 +18,12 @@ pub(super) struct Reconcile {
 impl Session {
     /// Waits for the outcome of a call that ended as unknown, or has not ended. It ends by
     /// [`Resolution::Reconcile`]: at once if the outcome is known, or if nothing can come for it any
-    /// more.
+    /// more, or if as many wait as may.
     pub fn reconcile(&mut self, now: Instant, call: CallId, timeout: Duration) -> Ticket {
         let ticket = self.ticket();
-        if self.unsettled.late(call).is_some() || !self.open || !self.may_be_answered(call) {
+        let known = self.unsettled.late(call).is_some();
+        let full = self.reconciles.len() >= self.options.limits.in_flight;
+        if known || !self.open || full || !self.may_be_answered(call) {
             self.resolve(Resolution::Reconcile(ticket, self.unsettled.outcome(call)));
             return ticket;
         }

@@ -107,7 +107,7 @@ impl Tries {
         self.last = None;
     }
 
-    /// A new series of tries begins, at the caller's own wish.
+    /// A new series of tries begins: at the caller's own wish, or since nobody waits for the old one.
     pub fn reset(&mut self) {
         self.succeeded();
     }
