@@ -149,7 +149,12 @@ impl World {
                         Some(Outcome::Ok(result) | Outcome::ToolError(result)) => {
                             self.look_at_result(result.call, result);
                         }
-                        Some(Outcome::UnknownOutcome(unknown)) => panic!("no news: {unknown:?}"),
+                        Some(Outcome::UnknownOutcome(unknown)) => {
+                            let verdict = self.bench.verdicts.get(&unknown.call);
+                            let unknown_so_far =
+                                matches!(verdict, None | Some(Ok(Outcome::UnknownOutcome(_))));
+                            assert!(unknown_so_far, "{unknown:?} after {verdict:?}\n{:?}", self.trace);
+                        }
                     }
                     ticket
                 }
