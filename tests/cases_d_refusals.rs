@@ -102,7 +102,7 @@ fn no_words_in_a_refusal_say_that_the_session_is_lost() {
 #[test]
 fn a_401_is_a_refusal_that_keeps_its_challenge() {
     let challenge = Refusal {
-        headers: vec![("www-authenticate".to_owned(), "Bearer error=\"invalid_token\"".to_owned())],
+        www_authenticate: Some("Bearer error=\"invalid_token\"".to_owned()),
         ..refusal(401, "expired")
     };
     let mut bench = Bench::up(Options::default());

@@ -86,8 +86,8 @@ fn an_error_for_nobody_is_somebodys_only_on_a_channel_of_its_own() {
         let cause = Cause::AnsweredWithError(rpc_error(-32020, "bad header"));
         bench.assert_unknown(first, Stage::Answered, cause);
         bench.assert_pending(second);
-        let flag = format!("an error without an id, on the channel of {}", of_first.id());
-        assert_eq!(diagnostics(&bench.events()), [(flag.as_str(), 1)]);
+        let flag = "an error without an id, on a request's own channel";
+        assert_eq!(diagnostics(&bench.events()), [(flag, 1)]);
     }
 }
 
@@ -173,8 +173,8 @@ fn an_answer_on_another_connection_answers_nobody() {
     bench.events();
     let line = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, of_old.id());
     bench.deliver(&line);
-    let flag = format!("an answer to request {}, which awaits none", of_old.id());
-    assert_eq!(diagnostics(&bench.events()), [(flag.as_str(), 1)]);
+    let flag = "an answer to a request that awaits none";
+    assert_eq!(diagnostics(&bench.events()), [(flag, 1)]);
     bench.assert_pending(new);
     bench.assert_unknown(old, Stage::HandedOver, Cause::Transport(failure(FailureKind::ConnectionReset)));
 }
@@ -215,8 +215,8 @@ fn an_answer_to_another_request_on_my_channel_is_not_mine() {
         let generation = bench.generation();
         let line = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, sent.id() + 1);
         bench.deliver_on(generation, Some(sent.id()), line);
-        let flag = format!("an answer to request {} on the channel of {}", sent.id() + 1, sent.id());
-        assert_eq!(diagnostics(&bench.events()), [(flag.as_str(), 1)]);
+        let flag = "an answer to another request than its channel's";
+        assert_eq!(diagnostics(&bench.events()), [(flag, 1)]);
         bench.assert_pending(call);
         if let Some(other) = other {
             bench.assert_pending(other);

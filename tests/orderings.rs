@@ -293,7 +293,8 @@ impl World {
             Fault::Refused => SendError::Refused(Refusal {
                 status: 404,
                 had_session: true,
-                headers: Vec::new(),
+                retry_after: None,
+                www_authenticate: None,
                 body: Vec::new(),
             }),
             Fault::None | Fault::Lost | Fault::ConnectFails => unreachable!("not of a send"),

@@ -311,7 +311,7 @@ fn the_latest_late_answers_are_kept() {
     }
     // The forgotten ones are told as answers that nobody awaits, and pushed out with the rest.
     let late = [2, 3, 4].map(|index: usize| Event::LateAnswer(calls[index].0));
-    assert_eq!(bench.events(), [vec![Event::Dropped(2)], late.to_vec()].concat());
+    assert_eq!(bench.events(), [vec![Event::Dropped(1)], late.to_vec()].concat());
     assert_eq!(unsettled(&bench), []);
     for (index, (call, _)) in calls.iter().enumerate() {
         let ticket = bench.reconcile(*call, ms(1_000));

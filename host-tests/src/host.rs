@@ -13,17 +13,11 @@ use wasmtime::component::{Accessor, HasData, Linker, Resource, ResourceTable};
 use crate::Failure;
 use crate::bindings::McpClient;
 use crate::bindings::noreplay::mcp::{transport as wit, types};
-use crate::transport::{Connection, Delivery, Incoming, Outgoing, SendError, Transport};
+use crate::transport::{Delivery, Outgoing, SendError, Transport};
 
-mod ending;
+mod held;
 
-use ending::Ending;
-
-/// A connection that the component holds a handle to.
-pub struct HeldConnection {
-    connection: Arc<dyn Connection>,
-    ending: Arc<Ending>,
-}
+pub use held::HeldConnection;
 
 /// What a store holds beside the component.
 pub struct Host {
@@ -66,31 +60,19 @@ impl types::Host for Host {}
 
 impl wit::Host for Host {}
 
-impl<T: 'static> wit::HostWithStore<T> for Imports {
-    async fn connect(
-        accessor: &Accessor<T, Self>,
-        endpoint: String,
-        max_message: u64,
-    ) -> wasmtime::Result<Result<Resource<HeldConnection>, Failure>> {
-        let connecting = accessor.with(|mut store| store.get().transport.connect(&endpoint, max_message));
-        let connection = match connecting.await {
-            Ok(connection) => HeldConnection { connection, ending: Arc::default() },
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let handle = accessor.with(|mut store| store.get().connections.push(connection))?;
-        Ok(Ok(handle))
-    }
-}
-
 impl wit::HostConnection for Host {
+    fn new(&mut self, endpoint: String, max_message: u64) -> wasmtime::Result<Resource<HeldConnection>> {
+        let opening = self.transport.connect(&endpoint, max_message);
+        Ok(self.connections.push(HeldConnection::new(opening))?)
+    }
+
     fn abandon(&mut self, handle: Resource<HeldConnection>, request: u64) -> wasmtime::Result<()> {
-        self.connection(&handle)?.connection.abandon(request);
+        self.connection(&handle)?.abandon(request);
         Ok(())
     }
 
     fn close(&mut self, handle: Resource<HeldConnection>) -> wasmtime::Result<()> {
-        let held = self.connection(&handle)?;
-        held.ending.begin(held.connection.close());
+        self.connection(&handle)?.close();
         Ok(())
     }
 
@@ -118,16 +100,15 @@ impl<T: 'static> wit::HostConnectionWithStore<T> for Imports {
         handle: Resource<HeldConnection>,
         message: Outgoing,
     ) -> wasmtime::Result<Result<Delivery, SendError>> {
-        let sending = on_connection(accessor, &handle, |held| held.connection.send(message))?;
+        let sending = on_connection(accessor, &handle, |held| held.send(message))?;
         Ok(sending.await)
     }
 
     async fn receive(
         accessor: &Accessor<T, Self>,
         handle: Resource<HeldConnection>,
-    ) -> wasmtime::Result<Result<Incoming, Failure>> {
-        let (receiving, ending) =
-            on_connection(accessor, &handle, |held| (held.connection.receive(), held.ending.clone()))?;
-        Ok(ending.after(receiving).await)
+    ) -> wasmtime::Result<Result<wit::Incoming, Failure>> {
+        let receiving = on_connection(accessor, &handle, HeldConnection::receive)?;
+        Ok(receiving.await)
     }
 }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 pub use futures::future::BoxFuture;
 
 use crate::Failure;
+use crate::bindings::noreplay::mcp::transport::Incoming as Told;
 pub use crate::bindings::noreplay::mcp::transport::{
-    Arrival, Delivery, Incoming, LostAnswer, Outgoing, Oversized, SendError,
+    Arrival, Delivery, LostAnswer, Outgoing, Oversized, SendError,
 };
 
 pub mod stdio;
@@ -20,6 +21,30 @@ pub const HEAD: usize = 4096;
 
 /// How many of its last bytes are kept of a message that is too large.
 pub const TAIL: usize = 256;
+
+/// What comes on a connection that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A message, whatever it holds.
+    Message(Arrival),
+    /// A message larger than is allowed. What follows it is intact.
+    TooLarge(Oversized),
+    /// The answer to one request will not come. Only this request is concerned.
+    AnswerLost(LostAnswer),
+    /// The peer closed in order; nothing follows.
+    End,
+}
+
+impl From<Incoming> for Told {
+    fn from(incoming: Incoming) -> Told {
+        match incoming {
+            Incoming::Message(arrival) => Told::Message(arrival),
+            Incoming::TooLarge(oversized) => Told::TooLarge(oversized),
+            Incoming::AnswerLost(lost) => Told::AnswerLost(lost),
+            Incoming::End => Told::End,
+        }
+    }
+}
 
 /// Opens connections.
 pub trait Transport: Send + Sync + 'static {

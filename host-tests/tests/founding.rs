@@ -327,3 +327,26 @@ async fn a_reconnect_sends_nothing_but_the_handshake() {
     assert_eq!(server.wire().methods(2), ["initialize", "notifications/initialized"]);
     assert_eq!((server.ledger().count("pay"), server.wire().calls("pay")), (1, 1));
 }
+
+/// A call that became a task before the connection was lost: its result is asked for under the task's id,
+/// on a new connection, and the tool runs once.
+#[tokio::test(start_paused = true)]
+async fn the_result_of_a_task_is_fetched_after_a_loss() {
+    let task = r#"{"task":{"taskId":"t-1","status":"working","ttl":60000}}"#;
+    let done = r#"{"content":[{"type":"text","text":"done"}]}"#;
+    let server = LedgerServer::new()
+        .on("tools/call", 1, [Step::Execute, Step::AnswerWith(task.to_owned())])
+        .on("tasks/result", 1, [Step::Lose(reset())])
+        .on("tasks/result", 2, [Step::sleep(500), Step::AnswerWith(done.to_owned())]);
+    let session = session(&server).await;
+    let lost = unknown(call(&session, pay().task(Duration::from_secs(60))).await);
+    assert_eq!((lost.cause, lost.stage, lost.attempts), (Cause::Transport(reset()), Stage::Answering, 1));
+
+    let known = session.reconcile(lost.call, Duration::from_secs(10)).await.unwrap();
+    let Some(Outcome::Ok(result)) = known else { panic!("not known: {known:?}") };
+    assert_eq!((result.json.as_str(), result.attempts), (done, 1));
+    assert_eq!(session.pending().await.unwrap(), []);
+    assert_eq!((server.ledger().count("pay"), server.wire().calls("pay")), (1, 1));
+    assert_eq!(server.wire().count("tasks/result"), 2);
+    assert_eq!(server.violations(), Vec::<String>::new());
+}

@@ -216,7 +216,13 @@ fn too_large(answer: &str) -> Incoming {
 }
 
 fn refused(status: u16) -> SendError {
-    SendError::Refused(Refusal { status, had_session: false, headers: Vec::new(), body: Vec::new() })
+    SendError::Refused(Refusal {
+        status,
+        had_session: false,
+        retry_after: None,
+        www_authenticate: None,
+        body: Vec::new(),
+    })
 }
 
 /// What the verdicts came to.

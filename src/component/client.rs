@@ -78,10 +78,7 @@ impl GuestSession for Session {
     }
 
     fn pending(&self) -> Vec<PendingCall> {
-        self.0.look(|session| {
-            let ended = session.unsettled().into_iter().map(PendingCall::from);
-            ended.chain(session.pending()).collect()
-        })
+        self.0.look(Core::open_calls)
     }
 
     async fn next_event(&self) -> Option<Event> {

@@ -114,6 +114,7 @@ pub(super) fn tool_call(call: client::ToolCall) -> session::ToolCall {
         arguments: call.arguments,
         meta: call.meta,
         progress: call.progress,
+        task: call.task_ttl_ms.map(from_millis),
         timeout: call.timeout_ms.map(from_millis),
     }
 }
@@ -135,8 +136,10 @@ pub(super) fn delivery(delivery: transport::Delivery) -> Delivery {
     }
 }
 
-pub(super) fn incoming(incoming: transport::Incoming) -> Incoming {
-    match incoming {
+/// What came on a connection that is open.
+pub(super) fn incoming(incoming: transport::Incoming) -> Option<Incoming> {
+    Some(match incoming {
+        transport::Incoming::Opened => return None,
         transport::Incoming::Message(arrival) => {
             Incoming::Message { bytes: arrival.message, channel: arrival.channel.map(RequestId) }
         }
@@ -148,5 +151,5 @@ pub(super) fn incoming(incoming: transport::Incoming) -> Incoming {
         },
         transport::Incoming::AnswerLost(lost) => Incoming::AnswerLost(RequestId(lost.request), lost.failure),
         transport::Incoming::End => Incoming::End,
-    }
+    })
 }

@@ -2,18 +2,17 @@
 //! deadline or an order, and no caller can cancel it.
 
 use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
 use alloc::rc::Rc;
 
 use crate::prelude::*;
-use crate::session::Incoming;
 use crate::session::time::Instant;
-use crate::session::verdict::{Failure, Generation};
+use crate::session::verdict::{Failure, FailureKind, Generation};
 
-use super::bindings::noreplay::mcp::transport::{self as wit, Connection};
+use super::bindings::noreplay::mcp::transport::{Connection, Incoming};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::convert;
 use super::sending::Sending;
@@ -35,38 +34,31 @@ struct Driver {
     shared: Rc<Shared>,
     /// Messages that the transport has not answered for, in the order in which it got them.
     sending: Vec<Sending>,
-    /// Connections that come and go.
-    jobs: Vec<Job>,
-    /// One for each connection.
-    receiving: Vec<Job>,
-    alarm: Option<(Instant, Alarm)>,
+    /// One for each connection, open or being opened.
+    receiving: Vec<Receiving>,
+    /// Connections that end in order.
+    closing: Vec<Work<()>>,
+    alarm: Option<(Instant, Work<()>)>,
 }
 
-type Alarm = Pin<Box<dyn Future<Output = ()>>>;
+type Work<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Something under way.
-struct Job {
-    /// The connection that it ends with.
-    generation: Option<Generation>,
-    work: Pin<Box<dyn Future<Output = Done>>>,
+/// A connection, of which the next that comes is awaited.
+struct Receiving {
+    generation: Generation,
+    connection: Rc<Connection>,
+    next: Work<Result<Incoming, Failure>>,
 }
 
-/// What a job came to.
-enum Done {
-    Connected(Generation, Result<Connection, Failure>),
-    Received(Generation, Rc<Connection>, Result<Incoming, Failure>),
-    Closed,
-}
-
-impl Job {
-    fn new(generation: Option<Generation>, work: impl Future<Output = Done> + 'static) -> Self {
-        Self { generation, work: Box::pin(work) }
+impl Receiving {
+    fn new(generation: Generation, connection: Rc<Connection>) -> Self {
+        Self { generation, next: receive(Rc::clone(&connection)), connection }
     }
 }
 
 impl Driver {
     fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, sending: Vec::new(), jobs: Vec::new(), receiving: Vec::new(), alarm: None }
+        Self { shared, sending: Vec::new(), receiving: Vec::new(), closing: Vec::new(), alarm: None }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -77,12 +69,13 @@ impl Driver {
             if self.poll_sending(cx) {
                 continue;
             }
-            let done = poll_any(&mut self.jobs, cx).or_else(|| poll_any(&mut self.receiving, cx));
-            if let Some(done) = done {
-                messages += u32::from(matches!(done, Done::Received(..)));
-                self.done(done);
-            } else if !self.poll_alarm(cx) {
-                let idle = self.sending.is_empty() && self.jobs.is_empty() && self.receiving.is_empty();
+            if self.poll_receiving(cx) {
+                messages += 1;
+                continue;
+            }
+            self.closing.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
+            if !self.poll_alarm(cx) {
+                let idle = self.sending.is_empty() && self.receiving.is_empty() && self.closing.is_empty();
                 return if idle && self.shared.try_rest() { Poll::Ready(()) } else { Poll::Pending };
             }
         }
@@ -94,15 +87,13 @@ impl Driver {
         for order in self.shared.take_orders(cx) {
             match order {
                 Order::Connect(generation) => {
-                    let (endpoint, most) = (self.shared.endpoint.clone(), self.shared.max_message);
-                    let connect =
-                        async move { Done::Connected(generation, wit::connect(endpoint, most).await) };
-                    self.jobs.push(Job::new(Some(generation), connect));
+                    let connection = Connection::new(&self.shared.endpoint, self.shared.max_message);
+                    self.receiving.push(Receiving::new(generation, Rc::new(connection)));
                 }
                 Order::Send(sending) => self.sending.push(sending),
                 Order::Disconnect(generation, connection) => {
                     self.let_go(generation);
-                    self.jobs.extend(connection.map(|connection| Job::new(None, close(connection))));
+                    self.closing.extend(connection.map(|connection| Box::pin(close(connection)) as Work<()>));
                 }
             }
         }
@@ -125,43 +116,56 @@ impl Driver {
     /// Drops whatever is under way on a connection.
     fn let_go(&mut self, generation: Generation) {
         self.sending.retain(|sending| sending.receipt.generation != generation);
-        self.jobs.retain(|job| job.generation != Some(generation));
-        self.receiving.retain(|job| job.generation != Some(generation));
+        self.receiving.retain(|receiving| receiving.generation != generation);
     }
 
-    fn receive(&mut self, generation: Generation, connection: Rc<Connection>) {
-        let receive = async move {
-            let result = receive(&connection).await.map(convert::incoming);
-            Done::Received(generation, connection, result)
-        };
-        self.receiving.push(Job::new(Some(generation), receive));
-    }
-
-    fn done(&mut self, done: Done) {
-        match done {
-            Done::Connected(generation, result) => {
-                let result = result.map(|connection| {
-                    let connection = Rc::new(connection);
-                    self.shared.add_connection(generation, Rc::clone(&connection));
-                    self.receive(generation, connection);
-                });
-                self.shared.enter(|session| session.connected(now(), generation, result));
+    /// Takes what one of the connections brings. Tells whether one did.
+    fn poll_receiving(&mut self, cx: &mut Context<'_>) -> bool {
+        for index in 0..self.receiving.len() {
+            let Poll::Ready(result) = self.receiving[index].next.as_mut().poll(cx) else { continue };
+            let Receiving { generation, connection, .. } = self.receiving.swap_remove(index);
+            if !matches!(result, Ok(Incoming::End) | Err(_)) {
+                self.receiving.push(Receiving::new(generation, Rc::clone(&connection)));
             }
-            Done::Received(generation, connection, result) => {
-                if !matches!(result, Ok(Incoming::End) | Err(_)) {
-                    self.receive(generation, connection);
-                }
-                self.shared.enter(|session| {
-                    let now = now();
-                    session.received(now, generation, result);
-                    // A peer that never falls silent must not keep time from passing.
-                    if session.next_deadline().is_some_and(|next| next <= now) {
-                        session.tick(now);
-                    }
-                });
-            }
-            Done::Closed => {}
+            self.received(generation, connection, result);
+            return true;
         }
+        false
+    }
+
+    fn received(
+        &mut self,
+        generation: Generation,
+        connection: Rc<Connection>,
+        result: Result<Incoming, Failure>,
+    ) {
+        let is_open = self.shared.is_open(generation);
+        let result = match result {
+            Ok(Incoming::Opened) if !is_open => {
+                self.shared.add_connection(generation, connection);
+                return self.shared.enter(|session| session.connected(now(), generation, Ok(())));
+            }
+            Err(failure) if !is_open => {
+                return self.shared.enter(|session| session.connected(now(), generation, Err(failure)));
+            }
+            Ok(Incoming::End) if !is_open => {
+                let failure = Failure::new(FailureKind::Closed, "the connection ended before it was open");
+                return self.shared.enter(|session| session.connected(now(), generation, Err(failure)));
+            }
+            Ok(incoming) => match convert::incoming(incoming) {
+                Some(incoming) => Ok(incoming),
+                None => return,
+            },
+            Err(failure) => Err(failure),
+        };
+        self.shared.enter(|session| {
+            let now = now();
+            session.received(now, generation, result);
+            // A peer that never falls silent must not keep time from passing.
+            if session.next_deadline().is_some_and(|next| next <= now) {
+                session.tick(now);
+            }
+        });
     }
 
     /// Keeps an alarm set for the next deadline, or earlier: one that is too early costs one wake-up,
@@ -189,36 +193,30 @@ impl Driver {
     }
 }
 
-/// Polls some jobs, and takes out one that is done.
-fn poll_any(jobs: &mut Vec<Job>, cx: &mut Context<'_>) -> Option<Done> {
-    for index in 0..jobs.len() {
-        if let Poll::Ready(done) = jobs[index].work.as_mut().poll(cx) {
-            // In order: those behind it were asked for later.
-            drop(jobs.remove(index));
-            return Some(done);
-        }
-    }
-    None
-}
-
 /// What comes next on a connection. Boxed, so that there is one copy of its code.
-fn receive(connection: &Connection) -> Pin<Box<dyn Future<Output = Result<wit::Incoming, Failure>> + '_>> {
-    Box::pin(connection.receive())
+fn receive(connection: Rc<Connection>) -> Work<Result<Incoming, Failure>> {
+    Box::pin(async move { connection.receive().await })
 }
 
 /// Ends a connection in order, if that does not take too long.
-async fn close(connection: Rc<Connection>) -> Done {
+async fn close(connection: Rc<Connection>) {
     connection.close();
-    let mut end =
-        pin!(async { while !matches!(receive(&connection).await, Ok(wit::Incoming::End) | Err(_)) {} });
+    let mut next = receive(Rc::clone(&connection));
     let mut patience = alarm(now() + CLOSING);
     poll_fn(|cx| {
-        let over = end.as_mut().poll(cx).is_ready() || patience.as_mut().poll(cx).is_ready();
-        if over { Poll::Ready(Done::Closed) } else { Poll::Pending }
+        for _ in 0..IN_A_ROW {
+            match next.as_mut().poll(cx) {
+                Poll::Ready(Ok(Incoming::End) | Err(_)) => return Poll::Ready(()),
+                Poll::Ready(Ok(_)) => next = receive(Rc::clone(&connection)),
+                Poll::Pending => return patience.as_mut().poll(cx),
+            }
+        }
+        cx.waker().wake_by_ref();
+        patience.as_mut().poll(cx)
     })
-    .await
+    .await;
 }
 
-fn alarm(mark: Instant) -> Alarm {
+fn alarm(mark: Instant) -> Work<()> {
     Box::pin(monotonic_clock::wait_until(mark.as_nanos()))
 }

@@ -9,7 +9,7 @@ use crate::prelude::*;
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};
 use crate::session::{Action, Receipt, Resolution, Session, Ticket};
-use crate::table::Table;
+use crate::table::{Key, Table};
 
 use super::bindings::noreplay::mcp::transport::Connection;
 use super::bindings::wasi::clocks::monotonic_clock;
@@ -31,10 +31,25 @@ pub(super) enum Order {
 }
 
 /// Who waits: the task of a call, or of something else.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 pub(super) enum Waiter {
     Call(CallId),
     Ticket(Ticket),
+}
+
+/// The lowest bit tells which of the two it is.
+impl Key for Waiter {
+    fn number(self) -> u64 {
+        match self {
+            Self::Call(call) => call.number() << 1,
+            Self::Ticket(ticket) => ticket.number() << 1 | 1,
+        }
+    }
+
+    fn of(number: u64) -> Self {
+        let id = number >> 1;
+        if number & 1 == 0 { Self::Call(CallId::of(id)) } else { Self::Ticket(Ticket::of(id)) }
+    }
 }
 
 /// What a task waits for.
@@ -243,7 +258,7 @@ impl Shared {
     }
 
     fn take_watchers(&self) -> impl Iterator<Item = Waker> {
-        self.watchers.borrow_mut().take().into_iter().map(|(_, waker)| *waker)
+        self.watchers.borrow_mut().take().map(|(_, waker)| *waker)
     }
 
     /// Whether the driver has nothing left to do.
@@ -267,6 +282,11 @@ impl Shared {
         self.alarm.set(None);
         self.take_watchers().for_each(Waker::wake);
         true
+    }
+
+    /// Whether a connection is up.
+    pub(super) fn is_open(&self, generation: Generation) -> bool {
+        self.connections.borrow().contains(&generation)
     }
 
     /// A connection is up.

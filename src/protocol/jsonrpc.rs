@@ -3,6 +3,7 @@
 //! Nothing here allocates in proportion to a message: members are slices of it.
 
 use crate::prelude::*;
+use crate::table::Key;
 use crate::text::text;
 
 use super::json::{self, JsonError, Raw};
@@ -10,6 +11,16 @@ use super::json::{self, JsonError, Raw};
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
+
+impl Key for RequestId {
+    fn number(self) -> u64 {
+        self.0
+    }
+
+    fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// The id that a response bears, held against the form of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +58,18 @@ impl ResponseId {
 }
 
 /// An id in the only form that we write: decimal digits, no sign, no leading zero.
-fn decimal(text: &str) -> Option<RequestId> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let canonical = !text.starts_with('0') || text == "0";
-    if digits && canonical { text.parse().ok().map(RequestId) } else { None }
+pub(crate) fn decimal(text: &str) -> Option<RequestId> {
+    match text.as_bytes() {
+        [b'0'] => Some(RequestId(0)),
+        [b'1'..=b'9', ..] => {
+            let digit = |byte: u8| byte.is_ascii_digit().then_some(u64::from(byte & 0xf));
+            let number = text
+                .bytes()
+                .try_fold(0_u64, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?));
+            number.map(RequestId)
+        }
+        _ => None,
+    }
 }
 
 /// A well-formed message.

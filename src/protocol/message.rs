@@ -33,6 +33,8 @@ pub struct Invocation {
     pub meta: Option<Object>,
     /// Whether to ask for progress.
     pub progress: bool,
+    /// Asks for a task whose result is kept for so many milliseconds, where the revision has tasks.
+    pub task: Option<u64>,
 }
 
 /// A `tools/call` request.
@@ -44,6 +46,11 @@ pub fn tools_call(id: RequestId, call: &Invocation, revision: Revision) -> Outgo
     if let Some(arguments) = &call.arguments {
         push(&mut out, ",\"arguments\":");
         push(&mut out, arguments.as_str());
+    }
+    if let Some(ttl) = call.task.filter(|_| revision.has_tasks()) {
+        push(&mut out, ",\"task\":{\"ttl\":");
+        push(&mut out, &text!("{}", ttl));
+        push(&mut out, "}");
     }
     push_meta(&mut out, id, call);
     push(&mut out, "}}");
@@ -81,6 +88,15 @@ pub fn tools_list(id: RequestId, cursor: Option<&str>, revision: Revision) -> Ou
     }
     push(&mut out, "}");
     Outgoing { bytes: out, method: "tools/list", request: Some(id), revision: Some(revision) }
+}
+
+/// A request about a task: for its result, which waits until there is one, or to cancel it.
+pub fn of_task(method: &'static str, id: RequestId, task: &str, revision: Revision) -> Outgoing {
+    let mut out = request(method, id, 128 + task.len());
+    push(&mut out, ",\"params\":{\"taskId\":");
+    push_string(&mut out, task);
+    push(&mut out, "}}");
+    Outgoing { bytes: out, method, request: Some(id), revision: Some(revision) }
 }
 
 /// A `notifications/cancelled` for a request of ours.
@@ -153,6 +169,7 @@ mod tests {
             arguments: arguments.map(object),
             meta: meta.map(object),
             progress,
+            task: None,
         };
         text(tools_call(RequestId(7), &call, Revision::LATEST))
     }
@@ -180,6 +197,7 @@ mod tests {
         for outgoing in [
             tools_list(RequestId(1), None, Revision::LATEST),
             tools_list(RequestId(1), Some("a\n\"b"), Revision::LATEST),
+            of_task("tasks/result", RequestId(1), "a\n\"b", Revision::LATEST),
             cancelled(RequestId(1), "deadline", Revision::LATEST),
             initialized(Revision::LATEST),
             answer("\"s1\"", "ping", None),

@@ -38,6 +38,11 @@ impl Revision {
         }
     }
 
+    /// Whether a call may ask to be run as a task.
+    pub const fn has_tasks(self) -> bool {
+        matches!(self, Self::V2025_11_25)
+    }
+
     /// Whether a server may send several messages in one array. Elsewhere an array is odd, but the
     /// answers inside it are answers all the same.
     pub const fn has_batches(self) -> bool {

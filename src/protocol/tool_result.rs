@@ -11,6 +11,9 @@ use super::json::{self, Raw};
 /// The kinds of content block that a revision defines, as they stand in a message.
 const BLOCKS: [&str; 5] = ["\"text\"", "\"image\"", "\"audio\"", "\"resource_link\"", "\"resource\""];
 
+/// The longest id of a task that is kept, in bytes.
+const LONGEST_TASK_ID: usize = 1024;
+
 /// The most warnings about one answer.
 const WARNINGS: usize = 16;
 
@@ -21,6 +24,8 @@ pub struct Reading {
     pub is_error: bool,
     /// The server suspended the call and asks for input.
     pub input_required: bool,
+    /// There is a member `task`: the id in it, or none if it has none that can be used.
+    pub task: Option<Option<String>>,
     /// What is odd.
     pub warnings: Vec<String>,
 }
@@ -44,6 +49,7 @@ pub fn read(result: Raw<'_>) -> Reading {
         ("resultType", "\"input_required\"") => reading.input_required = true,
         ("resultType", _) => reading.warn("`resultType` is unknown"),
         ("content", _) => content = Some(value),
+        ("task", _) => reading.task = Some(task_id(value)),
         _ => {}
     });
     match content {
@@ -53,6 +59,18 @@ pub fn read(result: Raw<'_>) -> Reading {
         None => reading.warn("the result has no `content`"),
     }
     reading
+}
+
+/// The id of a task, where it is no empty one and of a bearable length.
+fn task_id(task: Raw<'_>) -> Option<String> {
+    let mut id = None;
+    let object = json::members(task.get(), &mut |name, value| {
+        if name == "taskId" {
+            id = json::string(value);
+        }
+    });
+    object.ok()?;
+    id.filter(|id| (1..=LONGEST_TASK_ID).contains(&id.len()))
 }
 
 fn read_content(content: Raw<'_>, reading: &mut Reading) {

@@ -72,6 +72,19 @@ pub struct HandedOver {
     pub stage: Stage,
     /// What a permit would bring back; dropped as soon as no permit can come.
     kept: Option<Invocation>,
+    /// Whether it asked to be run as a task, and the task's id once that is known.
+    task: Task,
+}
+
+/// What is known of the task that a call may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// None was asked for.
+    No,
+    /// The server may make it one.
+    Asked,
+    /// It is one, of this id: its result can be asked for, over and over.
+    Known(String),
 }
 
 /// An earlier attempt that may have run.
@@ -105,8 +118,9 @@ impl Ready {
     /// Gives the message away. From here on the call may have run.
     pub fn hand_over(self, attempt: Attempt, revision: Revision, keep: bool) -> (Outgoing, HandedOver) {
         let message = message::tools_call(attempt.request, &self.0, revision);
+        let task = if self.0.task.is_some() && revision.has_tasks() { Task::Asked } else { Task::No };
         let kept = keep.then_some(self.0);
-        (message, HandedOver { attempt, stage: Stage::HandingOver, kept })
+        (message, HandedOver { attempt, stage: Stage::HandingOver, kept, task })
     }
 }
 
@@ -119,6 +133,25 @@ impl HandedOver {
     /// No permit can come for this attempt any more: what it would bring back is let go.
     pub fn settle(&mut self) {
         self.kept = None;
+    }
+
+    /// The server runs the call as a task, whose result is asked for by another request. The call itself
+    /// is never sent again.
+    pub fn became_task(&mut self, id: String, fetch: RequestId) {
+        self.reached(Stage::Answering);
+        self.settle();
+        self.attempt.request = fetch;
+        self.task = Task::Known(id);
+    }
+
+    /// The task has no result that would settle the call.
+    pub fn task_ended(&mut self) {
+        self.task = Task::No;
+    }
+
+    /// Whether an answer to it may be the news that it is a task.
+    pub fn may_become_task(&self) -> bool {
+        self.task == Task::Asked
     }
 
     /// Whether something of an answer came back.
@@ -147,6 +180,14 @@ impl Call {
         match &self.state {
             State::HandedOver(handed_over) => Some(handed_over.attempt),
             State::Ready(_) | State::Moving => None,
+        }
+    }
+
+    /// What is known of its task.
+    pub fn task(&self) -> Task {
+        match &self.state {
+            State::HandedOver(handed_over) => handed_over.task.clone(),
+            State::Ready(_) | State::Moving => Task::No,
         }
     }
 

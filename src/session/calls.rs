@@ -8,7 +8,7 @@ use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
 use crate::text::text;
 
-use super::call::{Call, Doubt, Ending, Ready, State};
+use super::call::{Call, Doubt, Ending, Ready, State, Task};
 use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
@@ -36,6 +36,8 @@ pub struct ToolCall {
     pub meta: Option<String>,
     /// Whether to ask for progress.
     pub progress: bool,
+    /// Asks for a task whose result the server keeps for so long.
+    pub task: Option<Duration>,
     /// Hard limit on the whole call.
     pub timeout: Option<Duration>,
 }
@@ -51,12 +53,13 @@ impl Session {
         if !self.open {
             return Err(NotExecuted::Closed);
         }
-        let ToolCall { name, key, arguments, meta, progress, timeout } = call;
+        let ToolCall { name, key, arguments, meta, progress, task, timeout } = call;
         let invocation = Invocation {
             arguments: self.object("arguments", arguments)?,
             meta: self.object("meta", meta)?,
             tool: name,
             progress,
+            task: task.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
         };
         if progress && invocation.meta.as_ref().is_some_and(|meta| meta.has("progressToken")) {
             let reason = "`meta` has a `progressToken` already: that of `progress` would be a second";
@@ -84,7 +87,7 @@ impl Session {
         }
 
         let id = self.ids.call();
-        self.timers.insert((deadline, Timer::Call(id)), ());
+        self.timers.insert(deadline, Timer::Call(id));
         let call = Call {
             id,
             key,
@@ -132,8 +135,13 @@ impl Session {
             return false;
         };
         if let Some(attempt) = call.attempt() {
-            let reason = if kind == FailureKind::TimedOut { "deadline" } else { "cancelled" };
-            self.stop_waiting(attempt, reason);
+            match call.task() {
+                Task::Known(task) if kind == FailureKind::Cancelled => {
+                    self.cancel_task(attempt.generation, &task);
+                }
+                _ if kind == FailureKind::Cancelled => self.stop_waiting(attempt, "cancelled"),
+                _ => self.stop_waiting(attempt, "deadline"),
+            }
         }
         let mut failure = Failure::new(kind, detail);
         failure.detail.extend(self.tries.words());
@@ -331,23 +339,24 @@ impl Session {
     /// for it is noted.
     fn end(&mut self, call: Call, ending: Ending) {
         let id = call.id;
-        self.timers.remove(&(call.deadline, Timer::Call(id)));
+        self.timers.remove(call.deadline, Timer::Call(id));
         if matches!(call.state, State::Ready(_)) {
             self.queue.retain(|queued| *queued != Queued::Call(id));
         }
+        let task = call.task();
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
         let verdict = call.verdict(ending);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
         }
-        self.await_late(id, &verdict, requests);
+        self.await_late(id, &verdict, requests, task);
         self.resolve(Resolution::Call(id, verdict));
         self.sweep_connections();
     }
 
     /// What is left to await of a call that ended.
-    fn await_late(&mut self, id: CallId, verdict: &Verdict, requests: Vec<RequestId>) {
+    fn await_late(&mut self, id: CallId, verdict: &Verdict, requests: Vec<RequestId>, task: Task) {
         let Ok(Outcome::UnknownOutcome(unknown)) = verdict else {
             for request in requests {
                 self.requests.remove(&request);
@@ -366,13 +375,15 @@ impl Session {
             }
         }
         let none_to_come = awaited.is_empty();
-        if let Some(forgotten) = self.unsettled.add(unknown, awaited) {
+        if let Some(forgotten) = self.unsettled.add(unknown, awaited, task) {
             for request in &forgotten.awaited {
                 self.requests.remove(request);
             }
             self.nothing_to_reconcile(forgotten.call, true);
         }
-        self.nothing_to_reconcile(id, none_to_come);
+        if none_to_come {
+            self.late_answer_lost(id);
+        }
     }
 
     /// A call whose caller went away before it took the verdict is cancelled; an event tells if it may

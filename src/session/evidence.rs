@@ -177,8 +177,8 @@ mod tests {
     }
 
     fn refusal(status: u16, had_session: bool, body: &str) -> SendError {
-        let headers = vec![("retry-after".to_owned(), "1".to_owned())];
-        SendError::Refused(Refusal { status, had_session, headers, body: body.into() })
+        let (retry_after, www_authenticate) = (Some("1".to_owned()), Some("Bearer".to_owned()));
+        SendError::Refused(Refusal { status, had_session, retry_after, www_authenticate, body: body.into() })
     }
 
     /// The grade that evidence has; D where it is none.
@@ -289,7 +289,8 @@ mod tests {
             panic!("401 is a refusal")
         };
         let NotExecuted::Refused(kept) = proof.into_reason() else { panic!("and stays one") };
-        assert_eq!(kept.headers, [("retry-after".to_owned(), "1".to_owned())]);
+        assert_eq!(kept.retry_after.as_deref(), Some("1"));
+        assert_eq!(kept.www_authenticate.as_deref(), Some("Bearer"));
         assert_eq!(kept.body, b"why");
     }
 }

@@ -3,11 +3,11 @@
 use crate::prelude::*;
 use crate::protocol::handshake::UNREADABLE;
 use crate::protocol::json::{self, Raw};
-use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
+use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId, decimal};
 use crate::protocol::{message, tool_result};
 use crate::text::{cut, text};
 
-use super::call::{HandedOver, State};
+use super::call::{HandedOver, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
@@ -98,14 +98,13 @@ impl Session {
             (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
                 if request != channel {
-                    let text = text!("an answer to request {} on the channel of {}", request.0, channel.0);
-                    return self.events.diagnose(&text);
+                    return self.events.diagnose("an answer to another request than its channel's");
                 }
                 request
             }
             // An error for nobody, on a channel that only one request has, is for that one.
             (ResponseId::Null, Some(channel)) if body.is_err() => {
-                self.events.diagnose(&text!("an error without an id, on the channel of {}", channel.0));
+                self.events.diagnose("an error without an id, on a request's own channel");
                 channel
             }
             (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
@@ -117,20 +116,18 @@ impl Session {
             self.events.diagnose("an answer whose id is a string, to a request whose id is a number");
         }
         let Some(out) = self.requests.get(&request).copied() else {
-            return self.events.diagnose(&text!("an answer to request {}, which awaits none", request.0));
+            return self.events.diagnose("an answer to a request that awaits none");
         };
         // An answer is one only on the connection that its attempt was made on.
         if out.generation != arrival.generation {
-            return self.events.diagnose(&text!(
-                "an answer to request {} of connection {} on connection {}",
-                request.0,
-                out.generation.0,
-                arrival.generation.0
-            ));
+            return self.events.diagnose("an answer on another connection than its request's");
         }
         match out.purpose {
             Purpose::Call(call) => self.answer_to_call(arrival, call, request, body),
-            Purpose::Late(call) => self.answer_came_late(call, request, body),
+            Purpose::Late(call) | Purpose::Fetch(call) => {
+                self.answer_came_late(arrival.now, call, request, body);
+            }
+            Purpose::Nothing => _ = self.requests.remove(&request),
             Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
             Purpose::Initialize => {
                 self.requests.remove(&request);
@@ -147,9 +144,12 @@ impl Session {
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
         let cause = match body {
-            Ok(result) => match known(result) {
-                Ok(known) => return self.call_answered(call, |attempts| known.outcome(call, attempts)),
-                Err(input) => Cause::InputRequired(input),
+            Ok(result) => match read_answer(result, self.may_become_task(call, request)) {
+                Answer::Known(known) => {
+                    return self.call_answered(call, |attempts| known.outcome(call, attempts));
+                }
+                Answer::Task(id) => return self.call_became_task(arrival.now, call, request, id),
+                Answer::InputRequired(input) => Cause::InputRequired(input),
             },
             Err(error) => match RpcError::read(error) {
                 Some(error) => Cause::AnsweredWithError(error),
@@ -165,10 +165,17 @@ impl Session {
     }
 
     /// An attempt was answered, but the answer does not tell what became of the call.
-    fn answer_leaves_unknown(&mut self, now: Instant, call: CallId, request: RequestId, cause: Cause) {
+    pub(super) fn answer_leaves_unknown(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        request: RequestId,
+        cause: Cause,
+    ) {
         match self.attempt_out(call) {
             Some(handed_over) if handed_over.attempt.request == request => {
                 handed_over.reached(Stage::Answered);
+                handed_over.task_ended();
                 self.attempt_unknown(now, call, cause);
             }
             // The call goes on: what it does now is another attempt.
@@ -177,7 +184,7 @@ impl Session {
     }
 
     /// The attempt of a call that is out.
-    fn attempt_out(&mut self, call: CallId) -> Option<&mut HandedOver> {
+    pub(super) fn attempt_out(&mut self, call: CallId) -> Option<&mut HandedOver> {
         match &mut self.calls.get_mut(&call)?.state {
             State::HandedOver(handed_over) => Some(handed_over),
             State::Ready(_) | State::Moving => None,
@@ -193,18 +200,40 @@ impl Session {
         }
     }
 
+    /// Whether the answer to this request may be the news that its call is a task.
+    fn may_become_task(&mut self, call: CallId, request: RequestId) -> bool {
+        self.attempt_out(call).is_some_and(|out| out.attempt.request == request && out.may_become_task())
+    }
+
     /// An answer to a call that had ended as unknown.
-    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<Raw<'_>, Raw<'_>>) {
+    fn answer_came_late(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        request: RequestId,
+        body: Result<Raw<'_>, Raw<'_>>,
+    ) {
         self.requests.remove(&request);
-        let Ok(Ok(known)) = body.map(known) else {
-            self.events.diagnose("a late answer that leaves its call's outcome unknown");
-            return self.nothing_to_reconcile(call, false);
-        };
-        let attempts = self.unsettled.attempts(call).unwrap_or(1);
-        let outcome = known.outcome(call, attempts);
-        self.reconciled(call, &outcome);
-        if self.unsettled.answer(call, outcome) {
-            self.events.push(Event::LateAnswer(call));
+        let may_be_task = self.unsettled.may_become_task(call);
+        match body.map(|result| read_answer(result, may_be_task)) {
+            Ok(Answer::Known(known)) => {
+                let attempts = self.unsettled.attempts(call).unwrap_or(1);
+                let outcome = known.outcome(call, attempts);
+                self.reconciled(call, &outcome);
+                if self.unsettled.answer(call, outcome) {
+                    self.events.push(Event::LateAnswer(call));
+                }
+            }
+            Ok(Answer::Task(Some(id))) => {
+                self.unsettled.set_task(call, Task::Known(id));
+                self.late_answer_lost(call);
+                self.want_link(now);
+            }
+            Ok(Answer::Task(None) | Answer::InputRequired(_)) | Err(_) => {
+                self.unsettled.set_task(call, Task::No);
+                self.events.diagnose("a late answer that leaves its call's outcome unknown");
+                self.nothing_to_reconcile(call, false);
+            }
         }
     }
 
@@ -230,6 +259,11 @@ impl Session {
                 self.answer_leaves_unknown(arrival.now, call, request, Cause::Undecodable(unreadable));
             }
             Purpose::Late(_) => self.events.diagnose("a late answer that cannot be read"),
+            Purpose::Fetch(call) => {
+                self.requests.remove(&request);
+                self.nothing_to_reconcile(call, false);
+            }
+            Purpose::Nothing => {}
             Purpose::Read(ticket) => {
                 self.requests.remove(&request);
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
@@ -278,7 +312,11 @@ impl Session {
             }
             // An earlier attempt of a call that goes on is left in doubt as it was.
             Purpose::Call(_) => {}
-            Purpose::Late(call) => self.nothing_to_reconcile(call, false),
+            Purpose::Late(call) | Purpose::Fetch(call) => {
+                self.late_answer_lost(call);
+                self.want_link(now);
+            }
+            Purpose::Nothing => {}
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Initialize => {
                 let reason = "the answer to `initialize` was lost".to_owned();
@@ -324,11 +362,11 @@ impl Session {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
             if name == "progressToken" {
-                token = value.get().parse().ok();
+                token = decimal(value.get());
             }
         });
         object.ok()?;
-        let request = RequestId(token?);
+        let request = token?;
         let out = self.requests.get(&request)?;
         let on_its_way =
             out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
@@ -343,13 +381,13 @@ impl Session {
         if self.options.timing.progress_extends
             && let Some(call) = self.calls.get_mut(&id)
         {
-            self.timers.remove(&(call.deadline, Timer::Call(id)));
+            self.timers.remove(call.deadline, Timer::Call(id));
             call.deadline = (now + call.timeout).min(call.begun + self.options.timing.cap);
-            self.timers.insert((call.deadline, Timer::Call(id)), ());
+            self.timers.insert(call.deadline, Timer::Call(id));
         }
     }
 
-    fn undecodable(&self, reason: String, bytes: &[u8]) -> Undecodable {
+    pub(super) fn undecodable(&self, reason: String, bytes: &[u8]) -> Undecodable {
         Undecodable::new(reason, bytes, self.options.limits.cause_bytes)
     }
 }
@@ -374,14 +412,25 @@ struct Known {
     warnings: Vec<String>,
 }
 
-/// Reads a result; the whole of it if it only asks for input.
-fn known(result: Raw<'_>) -> Result<Known, String> {
+/// What a result is.
+enum Answer {
+    Known(Known),
+    /// The call became a task, of this id; none if there is none that can be used.
+    Task(Option<String>),
+    /// It only asks for input: the whole of it.
+    InputRequired(String),
+}
+
+fn read_answer(result: Raw<'_>, may_be_task: bool) -> Answer {
     let reading = tool_result::read(result);
+    if let Some(id) = reading.task.filter(|_| may_be_task) {
+        return Answer::Task(id);
+    }
     let json = result.get().to_owned();
     if reading.input_required {
-        return Err(json);
+        return Answer::InputRequired(json);
     }
-    Ok(Known { is_error: reading.is_error, json, warnings: reading.warnings })
+    Answer::Known(Known { is_error: reading.is_error, json, warnings: reading.warnings })
 }
 
 impl Known {

@@ -9,30 +9,38 @@ const REMEMBERED: usize = 4096;
 /// The longest name, in bytes.
 pub(super) const LONGEST: usize = 256;
 
-/// The names used.
+/// The names used, each as a number: whether one is another is all that is asked. Two names that make one
+/// number would be taken for one, and refused; among thousands there are no two.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    used: Table<String, ()>,
+    used: Table<u64, ()>,
     /// In the order in which they were used, as a ring.
-    order: Vec<String>,
+    order: Vec<u64>,
     oldest: usize,
 }
 
 impl Keys {
     /// Uses a name. False if it is used already.
     pub(super) fn claim(&mut self, key: &str) -> bool {
-        if !self.used.insert(key.to_owned(), ()) {
+        let key = number(key);
+        if !self.used.insert(key, ()) {
             return false;
         }
         if self.order.len() < REMEMBERED {
-            self.order.push(key.to_owned());
+            self.order.push(key);
             return true;
         }
-        let forgotten = core::mem::replace(&mut self.order[self.oldest], key.to_owned());
+        let forgotten = core::mem::replace(&mut self.order[self.oldest], key);
         self.used.remove(&forgotten);
         self.oldest = (self.oldest + 1) % REMEMBERED;
         true
     }
+}
+
+/// FNV-1a.
+fn number(key: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    key.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 #[cfg(test)]

@@ -154,8 +154,8 @@ impl Session {
                 // An earlier attempt of a call that goes on is left in doubt as it was.
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
-                Purpose::Late(call) => self.nothing_to_reconcile(call, true),
-                Purpose::Initialize => {}
+                Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
+                Purpose::Initialize | Purpose::Nothing => {}
             }
         }
         for ticket in reads {
@@ -165,7 +165,7 @@ impl Session {
     }
 
     pub(super) fn drop_connections(&mut self) {
-        let mut generations: Vec<_> = self.connections.iter().map(|(generation, _)| *generation).collect();
+        let mut generations: Vec<_> = self.connections.keys().collect();
         if let Link::Connecting { generation, .. } = self.link {
             generations.push(generation);
         }
@@ -306,6 +306,7 @@ impl Session {
             match queued {
                 Queued::Call(call) => self.call_cannot_connect(call, reason.clone()),
                 Queued::Read(ticket) => self.read_cannot_connect(ticket, reason),
+                Queued::Fetch(call) => self.nothing_to_reconcile(call, true),
             }
         }
     }
@@ -345,20 +346,16 @@ impl Session {
     /// Lets go of connections that take no more messages and owe no more answers.
     pub(super) fn sweep_connections(&mut self) {
         let current = self.link.generation();
-        if self.connections.iter().all(|(generation, _)| Some(*generation) == current) {
+        if self.connections.keys().all(|generation| Some(generation) == current) {
             return;
         }
         let owes = |generation: Generation| {
-            self.requests
-                .iter()
-                .any(|(_, out)| out.generation == generation && !matches!(out.purpose, Purpose::Late(_)))
+            self.requests.values().any(|out| {
+                out.generation == generation && !matches!(out.purpose, Purpose::Late(_) | Purpose::Nothing)
+            })
         };
-        let idle: Vec<_> = self
-            .connections
-            .iter()
-            .map(|(generation, _)| *generation)
-            .filter(|generation| Some(*generation) != current && !owes(*generation))
-            .collect();
+        let is_idle = |generation: &Generation| Some(*generation) != current && !owes(*generation);
+        let idle: Vec<_> = self.connections.keys().filter(is_idle).collect();
         for generation in idle {
             self.forget_connection(generation);
             self.disconnect(generation);
@@ -373,8 +370,8 @@ impl Session {
         );
         let gone = self.requests.take_if(|out| out.generation == generation);
         for (_, out) in &gone {
-            if let Purpose::Late(call) = out.purpose {
-                self.nothing_to_reconcile(call, true);
+            if let Purpose::Late(call) | Purpose::Fetch(call) = out.purpose {
+                self.late_answer_lost(call);
             }
         }
         gone
@@ -410,7 +407,11 @@ impl Session {
                 Purpose::Read(ticket) => {
                     self.read_failed(now, ticket, ReadError::Transport(failure.clone()));
                 }
-                Purpose::Call(_) | Purpose::Late(_) | Purpose::Initialize => {}
+                Purpose::Call(_)
+                | Purpose::Late(_)
+                | Purpose::Fetch(_)
+                | Purpose::Initialize
+                | Purpose::Nothing => {}
             }
         }
         self.want_link(now);

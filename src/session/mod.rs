@@ -16,6 +16,8 @@
 //! | `inbound` | what arrives, and whom it concerns |
 //! | `reads` | `tools/list` |
 //! | `reconcile` | late answers |
+//! | `tasks` | results that are asked for under a task's id |
+//! | `timers` | who is to be told when |
 //! | [`recovery`] | pauses between tries, and the rest after them |
 //! | [`unsettled`], [`event`] | what is kept for whoever asks, bounded |
 
@@ -35,6 +37,8 @@ mod link;
 mod reads;
 mod reconcile;
 mod sent;
+mod tasks;
+mod timers;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -43,7 +47,7 @@ use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
 use crate::protocol::tool_list::Tool;
-use crate::table::Table;
+use crate::table::{Key, Table};
 
 use call::Call;
 pub use calls::ToolCall;
@@ -55,6 +59,7 @@ use reads::Read;
 use reconcile::Reconcile;
 use recovery::Tries;
 use time::Instant;
+use timers::{Timer, Timers};
 use unsettled::Unsettled;
 use verdict::{CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict};
 
@@ -88,6 +93,16 @@ impl Ids {
 /// What a caller waits for, other than a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
+
+impl Key for Ticket {
+    fn number(self) -> u64 {
+        self.0
+    }
+
+    fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// What is to be done. Each is given out once.
 #[derive(Debug)]
@@ -210,13 +225,6 @@ pub struct PendingCall {
     pub ended: bool,
 }
 
-impl From<UnknownOutcome> for PendingCall {
-    fn from(unknown: UnknownOutcome) -> Self {
-        let UnknownOutcome { call, key, tool, attempts, stage, .. } = unknown;
-        Self { call, key, tool, attempts, stage, ended: true }
-    }
-}
-
 /// A request that is out.
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
@@ -230,7 +238,11 @@ enum Purpose {
     /// The call has ended as unknown; an answer would settle it.
     Late(CallId),
     Read(Ticket),
+    /// The result of a task, whose call has ended as unknown.
+    Fetch(CallId),
     Initialize,
+    /// Nobody waits for the answer.
+    Nothing,
 }
 
 /// What waits for a connection, in the order it came.
@@ -238,13 +250,7 @@ enum Purpose {
 enum Queued {
     Call(CallId),
     Read(Ticket),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    Call(CallId),
-    Read(Ticket),
-    Reconcile(Ticket),
+    Fetch(CallId),
 }
 
 /// One client's session with one server, across connections.
@@ -265,7 +271,7 @@ pub struct Session {
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
     queue: Vec<Queued>,
-    timers: Table<(Instant, Timer), ()>,
+    timers: Timers,
     actions: Vec<Action>,
     keys: Keys,
     unsettled: Unsettled,
@@ -293,7 +299,7 @@ impl Session {
             reconciles: Table::default(),
             requests: Table::default(),
             queue: Vec::new(),
-            timers: Table::default(),
+            timers: Timers::default(),
             actions: Vec::new(),
             keys: Keys::default(),
             unsettled: Unsettled::new(limits.events, limits.message_bytes, limits.cause_bytes),
@@ -313,6 +319,7 @@ impl Session {
             let sent = match next {
                 Queued::Call(call) => self.hand_over(generation, call),
                 Queued::Read(ticket) => self.send_read(generation, ticket),
+                Queued::Fetch(call) => self.send_fetch(generation, call),
             };
             if sent.is_some() {
                 return sent;
@@ -338,10 +345,9 @@ impl Session {
 
     /// When [`Session::tick`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        match (self.timers.first(), self.link.deadline()) {
-            (Some((timer, _)), Some(link)) => Some(link.min(*timer)),
-            (Some((timer, _)), None) => Some(*timer),
-            (None, link) => link,
+        match (self.timers.next(), self.link.deadline()) {
+            (Some(timer), Some(link)) => Some(link.min(timer)),
+            (timer, link) => timer.or(link),
         }
     }
 
@@ -353,10 +359,7 @@ impl Session {
 
     /// Tells whoever is out of time so.
     fn tick_timers(&mut self, now: Instant) {
-        while let Some((at, timer)) = self.timers.first().copied()
-            && at <= now
-        {
-            self.timers.remove(&(at, timer));
+        while let Some(timer) = self.timers.take_due(now) {
             match timer {
                 Timer::Call(call) => self.call_timed_out(now, call),
                 Timer::Read(ticket) => self.read_timed_out(now, ticket),
@@ -367,7 +370,7 @@ impl Session {
 
     /// The calls that have no verdict yet, in the order they were made.
     pub fn pending(&self) -> Vec<PendingCall> {
-        let pending = |(_, call): &(CallId, Box<Call>)| PendingCall {
+        let pending = |call: &Call| PendingCall {
             call: call.id,
             key: call.key.clone(),
             tool: call.tool.clone(),
@@ -375,7 +378,25 @@ impl Session {
             stage: call.stage(),
             ended: false,
         };
-        self.calls.iter().map(pending).collect()
+        self.calls.values().map(pending).collect()
+    }
+
+    /// The calls whose outcome is not known: those of [`Session::unsettled`], then those of
+    /// [`Session::pending`].
+    pub fn open_calls(&self) -> Vec<PendingCall> {
+        let mut calls = Vec::new();
+        for unknown in self.unsettled.iter() {
+            calls.push(PendingCall {
+                call: unknown.call,
+                key: unknown.key.clone(),
+                tool: unknown.tool.clone(),
+                attempts: unknown.attempts,
+                stage: unknown.stage,
+                ended: true,
+            });
+        }
+        calls.append(&mut self.pending());
+        calls
     }
 
     /// The calls that ended as unknown and are not settled since, oldest first.
@@ -398,7 +419,7 @@ impl Session {
         }
         self.close_reconciles();
         self.requests = Table::default();
-        self.timers = Table::default();
+        self.timers = Timers::default();
     }
 
     /// Sends a message of the session's own.

@@ -78,7 +78,7 @@ impl Session {
             return ticket;
         }
         let deadline = now + self.options.timing.call;
-        self.timers.insert((deadline, Timer::Read(ticket)), ());
+        self.timers.insert(deadline, Timer::Read(ticket));
         self.reads.insert(ticket, Read::new(deadline));
         self.queue.push(Queued::Read(ticket));
         ticket
@@ -164,9 +164,9 @@ impl Session {
             let tools = core::mem::take(&mut read.tools);
             return self.read_ended(ticket, Ok(tools));
         }
-        self.timers.remove(&(read.deadline, Timer::Read(ticket)));
+        self.timers.remove(read.deadline, Timer::Read(ticket));
         read.deadline = now + self.options.timing.call;
-        self.timers.insert((read.deadline, Timer::Read(ticket)), ());
+        self.timers.insert(read.deadline, Timer::Read(ticket));
         self.queue.push(Queued::Read(ticket));
     }
 
@@ -200,14 +200,14 @@ impl Session {
         let Some(read) = self.reads.remove(&ticket) else {
             return;
         };
-        self.timers.remove(&(read.deadline, Timer::Read(ticket)));
+        self.timers.remove(read.deadline, Timer::Read(ticket));
         self.queue.retain(|queued| *queued != Queued::Read(ticket));
         self.resolve(Resolution::Tools(ticket, result));
         self.sweep_connections();
     }
 
     pub(super) fn close_reads(&mut self) {
-        let tickets: Vec<_> = self.reads.iter().map(|(ticket, _)| *ticket).collect();
+        let tickets: Vec<_> = self.reads.keys().collect();
         for ticket in tickets {
             self.read_ended(ticket, Err(ReadError::Closed));
         }

@@ -6,13 +6,15 @@ use crate::prelude::*;
 
 use super::time::Instant;
 use super::verdict::{CallId, Outcome};
-use super::{Purpose, Resolution, Session, Ticket, Timer};
+use super::{Purpose, Queued, Resolution, Session, Ticket, Timer};
 
 /// Somebody who waits for a call's outcome to become known.
 #[derive(Debug)]
 pub(super) struct Reconcile {
     call: CallId,
     deadline: Instant,
+    /// How often the result was asked for, while this one waited.
+    pub(super) tries: u32,
 }
 
 impl Session {
@@ -23,18 +25,22 @@ impl Session {
         let ticket = self.ticket();
         let known = self.unsettled.late(call).is_some();
         let full = self.reconciles.len() >= self.options.limits.in_flight;
-        if known || !self.open || full || !self.may_be_answered(call) {
+        let may_come = self.may_be_answered(call) || self.unsettled.task(call).is_some();
+        if known || !self.open || full || !may_come {
             self.resolve(Resolution::Reconcile(ticket, self.unsettled.outcome(call)));
             return ticket;
         }
         let deadline = now + timeout;
-        self.timers.insert((deadline, Timer::Reconcile(ticket)), ());
-        self.reconciles.insert(ticket, Reconcile { call, deadline });
+        self.timers.insert(deadline, Timer::Reconcile(ticket));
+        self.reconciles.insert(ticket, Reconcile { call, deadline, tries: 0 });
+        self.fetch(call);
+        self.want_link(now);
         ticket
     }
 
     fn may_be_answered(&self, call: CallId) -> bool {
-        self.calls.contains(&call) || self.requests.iter().any(|(_, out)| out.purpose == Purpose::Late(call))
+        let late = [Purpose::Late(call), Purpose::Fetch(call)];
+        self.calls.contains(&call) || self.requests.values().any(|out| late.contains(&out.purpose))
     }
 
     /// A call's outcome is known now.
@@ -53,21 +59,32 @@ impl Session {
         }
     }
 
-    fn waiting_for(&self, call: CallId) -> Vec<Ticket> {
-        let waiting = self.reconciles.iter().filter(|(_, waiting)| waiting.call == call);
-        waiting.map(|(ticket, _)| *ticket).collect()
+    /// A late answer that was awaited will not come where it was awaited.
+    pub(super) fn late_answer_lost(&mut self, call: CallId) {
+        self.fetch(call);
+        if !self.queue.contains(&Queued::Fetch(call)) {
+            self.nothing_to_reconcile(call, false);
+        }
+    }
+
+    pub(super) fn waiting_for(&self, call: CallId) -> Vec<Ticket> {
+        let is_it = |ticket: &Ticket| self.reconciles.get(ticket).is_some_and(|waiting| waiting.call == call);
+        self.reconciles.keys().filter(is_it).collect()
     }
 
     pub(super) fn end_reconcile(&mut self, ticket: Ticket, outcome: Option<Outcome>) {
         if let Some(reconcile) = self.reconciles.remove(&ticket) {
-            self.timers.remove(&(reconcile.deadline, Timer::Reconcile(ticket)));
+            self.timers.remove(reconcile.deadline, Timer::Reconcile(ticket));
+            if self.waiting_for(reconcile.call).is_empty() {
+                self.queue.retain(|queued| *queued != Queued::Fetch(reconcile.call));
+            }
             let outcome = outcome.or_else(|| self.unsettled.outcome(reconcile.call));
             self.resolve(Resolution::Reconcile(ticket, outcome));
         }
     }
 
     pub(super) fn close_reconciles(&mut self) {
-        let tickets: Vec<_> = self.reconciles.iter().map(|(ticket, _)| *ticket).collect();
+        let tickets: Vec<_> = self.reconciles.keys().collect();
         for ticket in tickets {
             self.end_reconcile(ticket, None);
         }

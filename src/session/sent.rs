@@ -23,8 +23,8 @@ impl Session {
         };
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
-            Some(Purpose::Read(_) | Purpose::Initialize) => true,
-            Some(Purpose::Late(_)) | None => false,
+            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Initialize) => true,
+            Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
         }
     }
 
@@ -50,7 +50,17 @@ impl Session {
                         self.arrived(now, generation, body, Some(request));
                     }
                 }
-                None => {}
+                Some(Purpose::Fetch(call)) => match result.map_err(|error| answer_in(error, request)) {
+                    Ok(_) => {}
+                    Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
+                    Err(Err(error)) => {
+                        self.requests.remove(&request);
+                        self.note_send_error(now, generation, &error);
+                        self.late_answer_lost(call);
+                        self.want_link(now);
+                    }
+                },
+                Some(Purpose::Nothing) | None => {}
             },
             What::Initialized => {
                 if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)

@@ -4,6 +4,7 @@ use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::table::Table;
 
+use super::call::Task;
 use super::verdict::{CallId, Outcome, UnknownOutcome};
 
 /// A call that ended as unknown.
@@ -12,6 +13,7 @@ struct Entry {
     unknown: UnknownOutcome,
     /// The requests whose answers would settle it.
     awaited: Vec<RequestId>,
+    task: Task,
     late: Option<Outcome>,
 }
 
@@ -37,13 +39,18 @@ impl Unsettled {
 
     /// A call ended as unknown; answers to these requests would still settle it. Returns the call that
     /// was forgotten for it, with its requests.
-    pub fn add(&mut self, unknown: &UnknownOutcome, awaited: Vec<RequestId>) -> Option<Forgotten> {
-        let entry = Entry { unknown: unknown.trimmed(self.most_cause), awaited, late: None };
+    pub fn add(
+        &mut self,
+        unknown: &UnknownOutcome,
+        awaited: Vec<RequestId>,
+        task: Task,
+    ) -> Option<Forgotten> {
+        let entry = Entry { unknown: unknown.trimmed(self.most_cause), awaited, task, late: None };
         self.entries.insert(unknown.call, entry);
         if self.entries.len() <= self.most {
             return None;
         }
-        let oldest = *self.entries.first()?;
+        let oldest = self.entries.first()?;
         self.forget(oldest)
     }
 
@@ -81,6 +88,26 @@ impl Unsettled {
         Some(late.clone().unwrap_or_else(|| Outcome::UnknownOutcome(unknown.clone())))
     }
 
+    /// The id under which the result of a call can be asked for.
+    pub fn task(&self, call: CallId) -> Option<&str> {
+        match &self.entries.get(&call)?.task {
+            Task::Known(id) => Some(id),
+            Task::No | Task::Asked => None,
+        }
+    }
+
+    /// Whether a late answer to a call may be the news that it is a task.
+    pub fn may_become_task(&self, call: CallId) -> bool {
+        self.entries.get(&call).is_some_and(|entry| entry.task == Task::Asked)
+    }
+
+    /// What is known of the task that a call may be.
+    pub fn set_task(&mut self, call: CallId, task: Task) {
+        if let Some(entry) = self.entries.get_mut(&call) {
+            entry.task = task;
+        }
+    }
+
     /// The attempts that a remembered call had; `None` if it is not remembered.
     pub fn attempts(&self, call: CallId) -> Option<u32> {
         self.entries.get(&call).map(|entry| entry.unknown.attempts)
@@ -88,7 +115,7 @@ impl Unsettled {
 
     /// The calls whose outcome is still unknown, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &UnknownOutcome> {
-        self.entries.iter().filter(|(_, entry)| entry.late.is_none()).map(|(_, entry)| &entry.unknown)
+        self.entries.values().filter(|entry| entry.late.is_none()).map(|entry| &entry.unknown)
     }
 
     fn forget(&mut self, call: CallId) -> Option<Forgotten> {
@@ -142,7 +169,7 @@ mod tests {
     #[test]
     fn a_late_answer_settles_its_call_once() {
         let mut unsettled = Unsettled::new(4, 100, 10);
-        assert_eq!(unsettled.add(&unknown(1), Vec::new()), None);
+        assert_eq!(unsettled.add(&unknown(1), Vec::new(), Task::No), None);
         assert!(!unsettled.answer(CallId(2), answer(2, 1)));
         assert!(unsettled.answer(CallId(1), answer(1, 1)));
         assert!(!unsettled.answer(CallId(1), answer(1, 2)));
@@ -153,9 +180,9 @@ mod tests {
     #[test]
     fn number_and_bytes_are_bounded_and_the_oldest_go() {
         let mut unsettled = Unsettled::new(2, 100, 10);
-        assert_eq!(unsettled.add(&unknown(1), Vec::new()), None);
-        assert_eq!(unsettled.add(&unknown(2), Vec::new()), None);
-        let forgotten = unsettled.add(&unknown(3), Vec::new()).map(|forgotten| forgotten.call);
+        assert_eq!(unsettled.add(&unknown(1), Vec::new(), Task::No), None);
+        assert_eq!(unsettled.add(&unknown(2), Vec::new(), Task::No), None);
+        let forgotten = unsettled.add(&unknown(3), Vec::new(), Task::No).map(|forgotten| forgotten.call);
         assert_eq!(forgotten, Some(CallId(1)));
         assert!(unsettled.answer(CallId(2), answer(2, 60)));
         assert!(unsettled.answer(CallId(3), answer(3, 60)));
@@ -169,9 +196,16 @@ mod tests {
     fn what_a_peer_sent_is_not_kept_at_length() {
         let mut unsettled = Unsettled::new(2, 100, 10);
         let error = RpcError { code: 1, message: "m".into(), data: Some("x".repeat(11)) };
-        unsettled.add(&UnknownOutcome { cause: Cause::AnsweredWithError(error), ..unknown(1) }, Vec::new());
-        unsettled
-            .add(&UnknownOutcome { cause: Cause::InputRequired("x".repeat(11)), ..unknown(2) }, Vec::new());
+        unsettled.add(
+            &UnknownOutcome { cause: Cause::AnsweredWithError(error), ..unknown(1) },
+            Vec::new(),
+            Task::No,
+        );
+        unsettled.add(
+            &UnknownOutcome { cause: Cause::InputRequired("x".repeat(11)), ..unknown(2) },
+            Vec::new(),
+            Task::No,
+        );
         let causes: Vec<_> = unsettled.iter().map(|unknown| unknown.cause.clone()).collect();
         assert!(matches!(&causes[0], Cause::AnsweredWithError(error) if error.data.is_none()));
         assert_eq!(causes[1], Cause::InputRequired(String::new()));

@@ -2,12 +2,23 @@
 
 use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
-use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::jsonrpc::{RequestId, decimal};
+use crate::table::Key;
 use crate::text::{cut, text};
 
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
+
+impl Key for CallId {
+    fn number(self) -> u64 {
+        self.0
+    }
+
+    fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// Why something could not be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,8 +107,10 @@ pub struct Refusal {
     pub status: u16,
     /// The request carried a session id.
     pub had_session: bool,
-    /// `www-authenticate` and `retry-after`.
-    pub headers: Vec<(String, String)>,
+    /// When to come again, as the peer says it.
+    pub retry_after: Option<String>,
+    /// The challenge.
+    pub www_authenticate: Option<String>,
     /// What the transport kept of the body.
     pub body: Vec<u8>,
 }
@@ -338,7 +351,7 @@ impl RpcError {
     pub(super) fn read(error: Raw<'_>) -> Option<Self> {
         let (mut code, mut message, mut data) = (None, None, None);
         let object = json::members(error.get(), &mut |name, value| match name {
-            "code" => code = value.get().parse().ok(),
+            "code" => code = integer(value.get()),
             // A message that is no string is kept as it stands, rather than lost.
             "message" => message = Some(json::string(value).unwrap_or_else(|| value.get().to_owned())),
             "data" => data = Some(value.get().to_owned()),
@@ -346,6 +359,14 @@ impl RpcError {
         });
         object.ok()?;
         Some(Self { code: code?, message: message.unwrap_or_default(), data })
+    }
+}
+
+/// A whole number as JSON writes it.
+fn integer(json: &str) -> Option<i64> {
+    match json.strip_prefix('-') {
+        Some(size) => 0_i64.checked_sub_unsigned(decimal(size)?.0),
+        None => i64::try_from(decimal(json)?.0).ok(),
     }
 }
 
@@ -359,6 +380,16 @@ impl Undecodable {
 /// The connection that something belongs to, counted from one. A session's connections rise strictly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
+
+impl Key for Generation {
+    fn number(self) -> u64 {
+        self.0
+    }
+
+    fn of(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// An attempt: the id under which a call, or a read, was handed over, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -403,7 +403,7 @@ pub fn failure(kind: FailureKind) -> Failure {
 
 /// A refusal by an HTTP status, of a request that belonged to a session.
 pub fn refusal(status: u16, body: &str) -> Refusal {
-    Refusal { status, had_session: true, headers: Vec::new(), body: body.into() }
+    Refusal { status, had_session: true, retry_after: None, www_authenticate: None, body: body.into() }
 }
 
 pub fn rpc_error(code: i64, message: &str) -> RpcError {

@@ -224,6 +224,7 @@ impl World {
             arguments: Some(r#"{"amount":5}"#.to_owned()),
             meta: meta.map(str::to_owned),
             progress,
+            task: None,
             timeout,
         };
         let wrong = meta == Some("[]") || progress && meta.is_some_and(|meta| meta.contains("progressToken"));

@@ -71,6 +71,7 @@ impl Agent {
             arguments: Some(errand.arguments),
             meta: None,
             progress: false,
+            task_ttl_ms: None,
             timeout_ms: None,
         };
         within(errand.patience_ms, self.0.call_tool(call)).await.map(words::verdict)

@@ -116,12 +116,13 @@ impl Status {
             Body::OurResult => whole,
             Body::CutResult => whole[..whole.len() - 9].to_owned(),
         };
-        let headers = match self.code {
-            401 => vec![("www-authenticate".to_owned(), "Bearer realm=\"ledger\"".to_owned())],
-            429 | 503 => vec![("retry-after".to_owned(), "1".to_owned())],
-            _ => Vec::new(),
-        };
-        Refusal { status: self.code, had_session: self.session, headers, body: body.into_bytes() }
+        Refusal {
+            status: self.code,
+            had_session: self.session,
+            retry_after: matches!(self.code, 429 | 503).then(|| "1".to_owned()),
+            www_authenticate: (self.code == 401).then(|| "Bearer realm=\"ledger\"".to_owned()),
+            body: body.into_bytes(),
+        }
     }
 }
 

@@ -106,6 +106,7 @@ impl Caller {
             arguments: Some(call.arguments()),
             meta: call.meta(),
             progress: call.progress,
+            task_ttl_ms: None,
             timeout_ms: Some(call.timeout),
         });
         let what = format!("call {number}");

@@ -30,11 +30,15 @@ pub fn failure_kind(kind: FailureKind) -> &'static str {
 
 /// A refusal.
 pub fn refusal(refusal: &Refusal) -> Object {
-    Object::new()
-        .value("status", &refusal.status)
-        .value("had-session", &refusal.had_session)
-        .value("headers", &refusal.headers)
-        .text("body", &bytes(&refusal.body))
+    let mut object =
+        Object::new().value("status", &refusal.status).value("had-session", &refusal.had_session);
+    if let Some(time) = &refusal.retry_after {
+        object = object.text("retry-after", time);
+    }
+    if let Some(challenge) = &refusal.www_authenticate {
+        object = object.text("www-authenticate", challenge);
+    }
+    object.text("body", &bytes(&refusal.body))
 }
 
 /// A JSON-RPC error.

@@ -60,6 +60,7 @@ scenarios! {
     slow_call_times_out: python Python, npm Npm, rmcp Rmcp;
     caller_cancels: python Python, npm Npm, rmcp Rmcp;
     late_answer_makes_it_known: python Python, npm Npm, rmcp Rmcp;
+    task_is_fetched_after_the_deadline: npm Npm;
     duplicate_answer_is_one_verdict: python Python, npm Npm, rmcp Rmcp;
     garbage_before_the_answer_is_skipped: python Python, npm Npm, rmcp Rmcp;
 
@@ -354,6 +355,30 @@ fn late_answer_makes_it_known(mut bench: Bench) {
     bench.assert_effects(1);
     bench.assert_calls(1);
     assert_cancelled_once(&bench);
+}
+
+/// Only this server has tasks: its research takes four seconds.
+fn task_is_fetched_after_the_deadline(mut bench: Bench) {
+    bench.watch();
+    let commands = [
+        json!({ "do": "tools", "tag": "connected" }),
+        after(&["connected"]),
+        json!({
+            "do": "call", "tag": "task", "tool": "simulate-research-query",
+            "arguments": { "topic": "replays" }, "task-ttl-ms": 60_000, "timeout-ms": 1_000,
+        }),
+        after(&["task"]),
+        json!({ "do": "reconcile", "tag": "now", "of": "task", "timeout-ms": 20_000 }),
+    ];
+    let run = bench.session(&commands, &[]);
+    let line = run.of("task", "unknown-outcome");
+    assert_eq!(
+        (&line["cause"]["kind"], &line["stage"]),
+        (&json!("timed-out"), &json!("answering")),
+        "{line:#}"
+    );
+    assert!(text_of(run.of("now", "ok")).contains("replays"));
+    bench.assert_calls(1);
 }
 
 fn duplicate_answer_is_one_verdict(mut bench: Bench) {

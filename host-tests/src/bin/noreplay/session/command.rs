@@ -67,6 +67,7 @@ struct Members<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     meta: Option<&'a RawValue>,
     timeout_ms: Option<u32>,
+    task_ttl_ms: Option<u32>,
     progress: Option<bool>,
     tags: Option<Vec<String>>,
     ms: Option<u32>,
@@ -141,6 +142,7 @@ impl Members<'_> {
             arguments: object("arguments", self.arguments)?,
             meta: object("meta", self.meta)?,
             progress: self.progress.unwrap_or(false),
+            task_ttl_ms: self.task_ttl_ms,
             timeout_ms: self.timeout_ms,
         })
     }
