@@ -19,6 +19,7 @@ use crate::runtime::{Allocation, RuntimeError, RuntimeOptions};
 use crate::{ClientError, Runtime};
 
 mod catalogue;
+mod choices;
 mod drawing;
 pub mod fault;
 mod findings;
