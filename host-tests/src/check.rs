@@ -35,6 +35,7 @@ mod run;
 mod runner;
 pub mod scenario;
 pub mod schedule;
+pub mod transport;
 mod walk;
 mod world;
 
