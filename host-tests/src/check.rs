@@ -19,6 +19,7 @@ use crate::runtime::{Allocation, RuntimeError, RuntimeOptions};
 use crate::{ClientError, Runtime};
 
 mod catalogue;
+mod choices;
 mod drawing;
 pub mod fault;
 mod findings;
@@ -34,6 +35,7 @@ mod run;
 mod runner;
 pub mod scenario;
 pub mod schedule;
+pub mod transport;
 mod walk;
 mod world;
 

@@ -25,7 +25,7 @@
 //!   processes.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
 //!   on command.
-//! - [`check`] holds a component against the contract.
+//! - [`check`] holds a component against the contract, [`check::transport`] a transport.
 //! - [`verdict`] writes what became of a call as JSON.
 //!
 //! Unix only: child processes are ended by process group.

@@ -1,18 +1,24 @@
-//! `noreplay check`: does a component keep the contract?
+//! `noreplay check`: does a component, or a transport, keep the contract?
 
+use std::env;
 use std::fs;
 use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use host_tests::COMPONENT;
-use host_tests::check::{Broken, Check as Checking, Promise, Report, SEED};
+use host_tests::check::transport::Check as CheckingTransport;
+use host_tests::check::transport::stdio::ChildProcesses;
+use host_tests::check::{Check as Checking, Progress, SEED};
 use host_tests::runtime::RuntimeError;
-use host_tests::verdict::Object;
+use host_tests::transport::stdio::Stdio;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::style::{BAD, FAINT, GOOD, STRONG, styled};
 use crate::{Exit, Failure, print};
+
+mod summary;
+
+use summary::Summary;
 
 /// The arguments of `check`.
 #[derive(Args)]
@@ -21,11 +27,16 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     component: Option<PathBuf>,
 
+    /// Check this transport of the host's instead of a component: what it says of delivery against what
+    /// its peers, which misbehave, really got
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["component", "report", "quick"])]
+    transport: Option<Kind>,
+
     /// Write a page for people
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 
-    /// The seed of the random walks
+    /// The seed of all that is random
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
 
@@ -42,11 +53,36 @@ pub(crate) struct Check {
     json: bool,
 }
 
+/// The transports that come with the host.
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Child processes
+    Stdio,
+}
+
 impl Check {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let component = match self.component {
+    pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let bar = bar();
+        let watch = |progress: Progress| {
+            bar.set_length(progress.of as u64);
+            bar.set_position(progress.done as u64);
+        };
+        let summary = match self.transport {
+            None => self.component(&watch)?,
+            Some(Kind::Stdio) => self.stdio(&watch).await?,
+        };
+        bar.finish_and_clear();
+        print(&if self.json { summary.json() } else { summary.text() })?;
+        Ok(if summary.broken.is_empty() { Exit::Ok } else { Exit::ToolError })
+    }
+
+    fn component(&self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Summary, Failure> {
+        let component = match &self.component {
             None => COMPONENT.to_vec(),
-            Some(path) => fs::read(&path).map_err(|source| RuntimeError::Read { path, source })?,
+            Some(path) => {
+                let read = fs::read(path);
+                read.map_err(|source| RuntimeError::Read { path: path.clone(), source })?
+            }
         };
         let check = Checking::of(component).seed(self.seed);
         let check = if self.quick { check.quick() } else { check };
@@ -54,17 +90,24 @@ impl Check {
             Some(steps) => check.steps(steps),
             None => check,
         };
-        let bar = bar();
-        let report = check.run(&|progress| {
-            bar.set_length(progress.of as u64);
-            bar.set_position(progress.done as u64);
-        })?;
-        bar.finish_and_clear();
-        if let Some(path) = self.report {
-            fs::write(&path, report.html()).map_err(|source| Failure::Report { path, source })?;
+        let report = check.run(watch)?;
+        if let Some(path) = &self.report {
+            let written = fs::write(path, report.html());
+            written.map_err(|source| Failure::Report { path: path.clone(), source })?;
         }
-        print(&if self.json { json(&report) } else { text(&report) })?;
-        Ok(if report.broken.is_empty() { Exit::Ok } else { Exit::ToolError })
+        Ok(Summary::of_component(report))
+    }
+
+    async fn stdio(&self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Summary, Failure> {
+        // The peers are this very program.
+        let program = env::current_exe().map_err(Failure::Start)?;
+        let peers = ChildProcesses::played_by([program.into_os_string(), "play-peer".into()]);
+        let check = CheckingTransport::of(peers, Stdio::new).seed(self.seed);
+        let check = match self.steps {
+            Some(steps) => check.steps(steps),
+            None => check,
+        };
+        Ok(Summary::of_transport(check.run(watch).await?))
     }
 }
 
@@ -77,46 +120,4 @@ fn bar() -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-fn json(report: &Report) -> String {
-    let broken = |broken: &Broken| {
-        Object::new()
-            .text("promise", broken.promise.name())
-            .text("scenario", &broken.scenario)
-            .value("sequence", &broken.sequence)
-    };
-    Object::new()
-        .value("placements", &report.placements)
-        .value("steps", &report.steps)
-        .value("seconds", &report.took.as_secs())
-        .value("seed", &report.seed)
-        .value("broken", &report.broken.iter().map(broken).collect::<Vec<_>>())
-        .to_string()
-}
-
-fn text(report: &Report) -> String {
-    let mut lines = Vec::new();
-    for promise in Promise::ALL {
-        let count = report.broken.iter().filter(|broken| broken.promise == promise).count();
-        let verdict = if count == 0 { styled(GOOD, "kept") } else { styled(BAD, "BROKEN") };
-        lines.push(format!("{:<4} {:<28} {verdict}", promise.name(), promise.words()));
-    }
-    for broken in &report.broken {
-        lines.push(String::new());
-        lines.push(styled(STRONG, &format!("{} in: {}", broken.promise, broken.scenario)));
-        lines.extend(broken.sequence.iter().map(|line| format!("  {line}")));
-    }
-    lines.push(String::new());
-    lines.push(styled(
-        FAINT,
-        &format!(
-            "{} placements, {} random steps in {} s; seed {}",
-            report.placements,
-            report.steps,
-            report.took.as_secs(),
-            report.seed
-        ),
-    ));
-    lines.join("\n")
 }

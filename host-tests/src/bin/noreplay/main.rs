@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use clap::{Parser, Subcommand};
-use host_tests::check::CheckError;
+use host_tests::check::{CheckError, transport};
 use host_tests::runtime::RuntimeError;
 use host_tests::{ClientError, NotExecuted, Outcome};
 use tokio::task::JoinError;
@@ -16,6 +16,7 @@ mod call;
 mod check;
 mod demo;
 mod inspect;
+mod play_peer;
 mod session;
 mod style;
 mod target;
@@ -49,10 +50,13 @@ enum Command {
     Call(call::Call),
     /// Runs a session from JSON lines on standard input
     Session(session::Session),
-    /// Holds a component against the contract, with every fault at every point
+    /// Holds a component, or a transport, against the contract
     Check(check::Check),
     /// Shows what the component imports, exports and weighs
     Inspect(inspect::Inspect),
+    /// Is a peer of `check --transport stdio`
+    #[command(hide = true)]
+    PlayPeer(play_peer::PlayPeer),
 }
 
 /// How a command ended, where nothing failed.
@@ -84,6 +88,10 @@ enum Failure {
     Runtime(#[from] RuntimeError),
     #[error(transparent)]
     Check(#[from] CheckError),
+    #[error(transparent)]
+    CheckTransport(#[from] transport::CheckError),
+    #[error("cannot play a peer")]
+    Play(#[source] io::Error),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot start")]
@@ -119,8 +127,9 @@ fn run(command: Command) -> Result<Exit, Failure> {
             Command::Tools(tools) => tools.run().await,
             Command::Call(call) => call.run().await,
             Command::Session(session) => session.run().await,
-            Command::Check(check) => check.run(),
+            Command::Check(check) => check.run().await,
             Command::Inspect(inspect) => inspect.run(),
+            Command::PlayPeer(peer) => peer.run(),
         }
     });
     // Standard input may still be waited for, in a thread that cannot be told to stop.
