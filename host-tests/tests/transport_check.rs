@@ -133,8 +133,13 @@ impl Connection for FaultyConnection {
             }
             Fault::SaysRefused => {
                 drop(self.inner.send(message));
-                let refusal =
-                    Refusal { status: 403, had_session: false, headers: Vec::new(), body: Vec::new() };
+                let refusal = Refusal {
+                    status: 403,
+                    had_session: false,
+                    retry_after: None,
+                    www_authenticate: None,
+                    body: Vec::new(),
+                };
                 Box::pin(async { Err(SendError::Refused(refusal)) })
             }
             Fault::KeepsWhatIsGivenUp => {

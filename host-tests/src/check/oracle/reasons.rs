@@ -76,7 +76,10 @@ impl Court<'_> {
             NotExecuted::ConnectFailed(failure) => self.connect_failed(at, failure),
             NotExecuted::HandshakeFailed(failure) => self.handshake_failed(at, failure),
             NotExecuted::NotSent(failure) => {
-                let told = story.attempts(call).any(|attempt| attempt.failures(at).contains(&failure));
+                // Whole; what ended the wait for another attempt may stand behind it.
+                let is_it =
+                    |own: &&Failure| own.kind == failure.kind && failure.detail.starts_with(&own.detail);
+                let told = story.attempts(call).any(|attempt| attempt.failures(at).iter().any(is_it));
                 told || match failure.kind {
                     FailureKind::TimedOut => story.time(at) >= story.deadline(call),
                     FailureKind::Cancelled => call.cancelled.is_some_and(|cancelled| cancelled < at),
