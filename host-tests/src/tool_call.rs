@@ -13,7 +13,7 @@ impl ToolCall {
             arguments: None,
             meta: None,
             progress: false,
-            task_ttl_ms: None,
+            task_ttl_ms: 0,
             timeout_ms: None,
         }
     }
@@ -45,7 +45,7 @@ impl ToolCall {
     /// Asks the server to run it as a task, and to keep the result for `ttl`, in whole milliseconds.
     #[must_use]
     pub fn task(self, ttl: Duration) -> ToolCall {
-        ToolCall { task_ttl_ms: Some(u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX)), ..self }
+        ToolCall { task_ttl_ms: u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX), ..self }
     }
 
     /// The hard limit on the whole call, in whole milliseconds.

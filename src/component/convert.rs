@@ -114,7 +114,7 @@ pub(super) fn tool_call(call: client::ToolCall) -> session::ToolCall {
         arguments: call.arguments,
         meta: call.meta,
         progress: call.progress,
-        task: call.task_ttl_ms.map(from_millis),
+        task: (call.task_ttl_ms > 0).then(|| from_millis(call.task_ttl_ms)),
         timeout: call.timeout_ms.map(from_millis),
     }
 }

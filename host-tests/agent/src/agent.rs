@@ -71,7 +71,7 @@ impl Agent {
             arguments: Some(errand.arguments),
             meta: None,
             progress: false,
-            task_ttl_ms: None,
+            task_ttl_ms: 0,
             timeout_ms: None,
         };
         within(errand.patience_ms, self.0.call_tool(call)).await.map(words::verdict)

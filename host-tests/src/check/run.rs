@@ -106,7 +106,7 @@ impl Caller {
             arguments: Some(call.arguments()),
             meta: call.meta(),
             progress: call.progress,
-            task_ttl_ms: None,
+            task_ttl_ms: 0,
             timeout_ms: Some(call.timeout),
         });
         let what = format!("call {number}");

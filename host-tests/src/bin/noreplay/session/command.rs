@@ -142,7 +142,7 @@ impl Members<'_> {
             arguments: object("arguments", self.arguments)?,
             meta: object("meta", self.meta)?,
             progress: self.progress.unwrap_or(false),
-            task_ttl_ms: self.task_ttl_ms,
+            task_ttl_ms: self.task_ttl_ms.unwrap_or(0),
             timeout_ms: self.timeout_ms,
         })
     }
