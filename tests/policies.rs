@@ -262,6 +262,17 @@ fn a_grant_is_for_one_tool_by_its_exact_name() {
     assert_eq!(bench.connects.len(), 1);
 }
 
+/// The two policies are two: one is about proof, the other about the lack of it.
+#[test]
+fn a_grant_holds_where_nothing_is_resent() {
+    let mut bench = Bench::up(Options { resend: Resend::Never, ..granted(1) });
+    let call = bench.call("pay");
+    fail(&mut bench, call, unknown(FailureKind::Other));
+    bench.assert_sent(2, call);
+    fail(&mut bench, call, not_sent(FailureKind::Other));
+    bench.assert_unknown_after(2, call, Stage::HandingOver, Cause::Transport(failure(FailureKind::Other)));
+}
+
 #[test]
 fn granted_attempts_are_counted_and_each_has_an_id_of_its_own() {
     let mut bench = Bench::up(granted(2));
