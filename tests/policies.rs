@@ -503,6 +503,34 @@ fn a_call_that_waits_for_its_granted_attempt_is_not_replaced() {
     bench.assert_unknown_after(2, waiting, Stage::HandingOver, cause);
 }
 
+/// Nobody takes its verdict, so that an event tells of it where it may have run.
+#[test]
+fn a_call_whose_caller_went_away_is_cancelled() {
+    let abandon = |bench: &mut Bench, call| bench.enter(|session, _| session.abandon(call));
+    let mut bench = Bench::up(Options::default());
+    let (handed_over, sent) = bench.pay();
+    let (other, _) = bench.pay();
+    bench.events();
+    abandon(&mut bench, handed_over);
+    let cancel = format!(r#""requestId":{},"#, sent.id());
+    assert!(bench.wire.last().unwrap().text.contains(&cancel), "{:?}", bench.wire.last());
+    assert_eq!((bench.verdicts.len(), bench.events()), (0, vec![Event::Unclaimed(handed_over)]));
+    let unsettled: Vec<_> = bench.session.unsettled().into_iter().map(|unknown| unknown.call).collect();
+    assert_eq!(unsettled, [handed_over]);
+    bench.assert_pending(other);
+
+    // It had its verdict already: the caller may not have it.
+    bench.cancel(other);
+    bench.events();
+    abandon(&mut bench, other);
+    assert_eq!(bench.events(), [Event::Unclaimed(other)]);
+
+    let mut bench = Bench::new(Options::default());
+    let waiting = bench.call("pay");
+    abandon(&mut bench, waiting);
+    assert_eq!((bench.verdicts.len(), bench.events(), bench.session.pending().len()), (0, vec![], 0));
+}
+
 #[test]
 fn a_session_that_its_caller_manages_never_connects() {
     let mut bench = Bench::new(managed());
