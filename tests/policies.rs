@@ -262,6 +262,17 @@ fn a_grant_is_for_one_tool_by_its_exact_name() {
     assert_eq!(bench.connects.len(), 1);
 }
 
+/// The two policies are two: one is about proof, the other about the lack of it.
+#[test]
+fn a_grant_holds_where_nothing_is_resent() {
+    let mut bench = Bench::up(Options { resend: Resend::Never, ..granted(1) });
+    let call = bench.call("pay");
+    fail(&mut bench, call, unknown(FailureKind::Other));
+    bench.assert_sent(2, call);
+    fail(&mut bench, call, not_sent(FailureKind::Other));
+    bench.assert_unknown_after(2, call, Stage::HandingOver, Cause::Transport(failure(FailureKind::Other)));
+}
+
 #[test]
 fn granted_attempts_are_counted_and_each_has_an_id_of_its_own() {
     let mut bench = Bench::up(granted(2));
@@ -490,6 +501,34 @@ fn a_call_that_waits_for_its_granted_attempt_is_not_replaced() {
     bench.lose(FailureKind::ConnectionReset);
     let cause = Cause::Transport(failure(FailureKind::ConnectionReset));
     bench.assert_unknown_after(2, waiting, Stage::HandingOver, cause);
+}
+
+/// Nobody takes its verdict, so that an event tells of it where it may have run.
+#[test]
+fn a_call_whose_caller_went_away_is_cancelled() {
+    let abandon = |bench: &mut Bench, call| bench.enter(|session, _| session.abandon(call));
+    let mut bench = Bench::up(Options::default());
+    let (handed_over, sent) = bench.pay();
+    let (other, _) = bench.pay();
+    bench.events();
+    abandon(&mut bench, handed_over);
+    let cancel = format!(r#""requestId":{},"#, sent.id());
+    assert!(bench.wire.last().unwrap().text.contains(&cancel), "{:?}", bench.wire.last());
+    assert_eq!((bench.verdicts.len(), bench.events()), (0, vec![Event::Unclaimed(handed_over)]));
+    let unsettled: Vec<_> = bench.session.unsettled().into_iter().map(|unknown| unknown.call).collect();
+    assert_eq!(unsettled, [handed_over]);
+    bench.assert_pending(other);
+
+    // It had its verdict already: the caller may not have it.
+    bench.cancel(other);
+    bench.events();
+    abandon(&mut bench, other);
+    assert_eq!(bench.events(), [Event::Unclaimed(other)]);
+
+    let mut bench = Bench::new(Options::default());
+    let waiting = bench.call("pay");
+    abandon(&mut bench, waiting);
+    assert_eq!((bench.verdicts.len(), bench.events(), bench.session.pending().len()), (0, vec![], 0));
 }
 
 #[test]

@@ -366,12 +366,9 @@ impl Session {
         };
         let mut awaited = Vec::new();
         for request in requests {
-            match self.requests.get_mut(&request) {
-                Some(out) if self.connections.contains(&out.generation) => {
-                    out.purpose = Purpose::Late(id);
-                    awaited.push(request);
-                }
-                _ => _ = self.requests.remove(&request),
+            if let Some(out) = self.requests.get_mut(&request) {
+                out.purpose = Purpose::Late(id);
+                awaited.push(request);
             }
         }
         let none_to_come = awaited.is_empty();

@@ -151,16 +151,14 @@ fn grade(refusal: &Refusal, body: Body) -> Grade {
         404 if refusal.had_session && matches!(body, Body::Empty | Body::NotJson | Body::ForeignError) => {
             Grade::B
         }
-        404 => Grade::D,
         // Row 9: refused before it was looked at.
         400 if matches!(body, Body::Empty | Body::ForeignError) => Grade::B,
-        400 => Grade::D,
         405 | 406 | 411 | 413 | 414 | 415 | 417 | 426 | 431 | 501 | 505 => Grade::B,
         // Row 10: elsewhere. Never followed.
         300..=399 => Grade::B,
         // Row 12: usual, but also said after the effect.
         408 | 409 | 422 | 423 | 424 | 429 | 503 => Grade::C,
-        // Row 13, and whatever nobody has weighed.
+        // Row 13, other bodies of a 400 or 404, and whatever nobody has weighed.
         _ => Grade::D,
     }
 }
@@ -265,12 +263,17 @@ mod tests {
 
     #[test]
     fn rows_12_and_13_prove_nothing() {
-        for status in
-            [408, 409, 422, 423, 424, 429, 503, 500, 502, 504, 520, 521, 599, 402, 410, 418, 451, 507, 0, 999]
-        {
+        let row_12 = [408, 409, 422, 423, 424, 429, 503].map(|status| (status, Grade::C));
+        let row_13 =
+            [500, 502, 504, 520, 521, 599, 402, 410, 418, 451, 507, 0, 999].map(|status| (status, Grade::D));
+        for (status, usual) in row_12.into_iter().chain(row_13) {
             for body in ["", NULL, "x"] {
-                let evidence = weigh(refusal(status, true, body), OURS, false);
-                assert!(matches!(evidence, Evidence::Nothing(SendError::Refused(_))), "{status} {body}");
+                let Evidence::Nothing(SendError::Refused(refusal)) =
+                    weigh(refusal(status, true, body), OURS, false)
+                else {
+                    panic!("{status} {body}")
+                };
+                assert_eq!(grade(&refusal, Body::Empty), usual, "{status} {body}");
             }
         }
     }

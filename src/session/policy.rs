@@ -143,20 +143,7 @@ impl Default for Options {
 /// Leave to hand the same call over once more. Only this module makes one, and it is spent when used:
 /// a call that was handed over comes back for no other reason.
 #[derive(Debug)]
-pub struct Permit(Reason);
-
-#[derive(Debug)]
-enum Reason {
-    Resend,
-    Replay,
-}
-
-impl Permit {
-    /// Whether it is a replay: the earlier attempt may have run.
-    pub fn is_replay(&self) -> bool {
-        matches!(self.0, Reason::Replay)
-    }
-}
+pub struct Permit(());
 
 /// What a call has used up of its caller's policies.
 #[derive(Debug, Default)]
@@ -177,7 +164,7 @@ impl Options {
             return None;
         }
         spent.resends += 1;
-        Some(Permit(Reason::Resend))
+        Some(Permit(()))
     }
 
     /// Whether the caller granted one more attempt although the earlier one may have run.
@@ -186,7 +173,7 @@ impl Options {
             return None;
         }
         spent.replays += 1;
-        Some(Permit(Reason::Replay))
+        Some(Permit(()))
     }
 
     /// The further attempts granted to a tool.

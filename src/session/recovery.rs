@@ -83,9 +83,8 @@ pub enum Next {
 impl Tries {
     /// No try made yet.
     pub fn new(policy: Recovery) -> Self {
-        // The generator below must not start at zero.
-        let random = policy.seed ^ 0x9e37_79b9_7f4a_7c15;
-        Self { policy, failed: 0, random: if random == 0 { 1 } else { random }, rest: None, last: None }
+        let random = policy.seed;
+        Self { policy, failed: 0, random, rest: None, last: None }
     }
 
     /// A try failed.
@@ -132,12 +131,13 @@ impl Tries {
         half + Duration::from_nanos(self.next_random() % spread)
     }
 
-    /// Xorshift: spread, not secrecy, is what it is for.
+    /// A linear congruential generator: spread, not secrecy, is what it is for.
     fn next_random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        const FACTOR: u64 = 6_364_136_223_846_793_005;
+        const STEP: u64 = 1_442_695_040_888_963_407;
+        self.random = self.random.wrapping_mul(FACTOR).wrapping_add(STEP);
+        // Its lower half repeats itself soonest.
+        self.random.rotate_left(32)
     }
 }
 
@@ -179,8 +179,9 @@ mod tests {
         };
         assert_eq!(pauses(1), pauses(1));
         assert_ne!(pauses(1), pauses(2));
-        // The seed that would start the generator at zero.
-        assert!(pauses(0x9e37_79b9_7f4a_7c15).windows(2).any(|pair| pair[0] != pair[1]));
+        for seed in [0, 1, u64::MAX] {
+            assert!(pauses(seed).windows(2).all(|pair| pair[0] != pair[1]), "{:?}", pauses(seed));
+        }
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_a_peer_sent_is_not_kept_at_length() {
-        let mut unsettled = Unsettled::new(2, 100, 10);
+        let mut unsettled = Unsettled::new(4, 100, 10);
         let error = RpcError { code: 1, message: "m".into(), data: Some("x".repeat(11)) };
         unsettled.add(
             &UnknownOutcome { cause: Cause::AnsweredWithError(error), ..unknown(1) },
@@ -209,5 +209,9 @@ mod tests {
         let causes: Vec<_> = unsettled.iter().map(|unknown| unknown.cause.clone()).collect();
         assert!(matches!(&causes[0], Cause::AnsweredWithError(error) if error.data.is_none()));
         assert_eq!(causes[1], Cause::InputRequired(String::new()));
+        // Just as much as may be is kept.
+        let fits = Cause::InputRequired("x".repeat(10));
+        unsettled.add(&UnknownOutcome { cause: fits.clone(), ..unknown(3) }, Vec::new());
+        assert_eq!(unsettled.iter().last().map(|unknown| &unknown.cause), Some(&fits));
     }
 }
