@@ -1,27 +1,18 @@
 //! Builds the component, so that whoever builds the host has it: no second command, no stale file.
 //!
-//! The component is compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which
-//! comes with Rust: its only imports are those of our WIT.
+//! Its only imports are those of our WIT.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+#[path = "build/component.rs"]
+mod component;
 
-/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the component.
-const FOREIGN: [&str; 9] = [
-    "CARGO_ENCODED_RUSTFLAGS",
-    "RUSTFLAGS",
-    "RUSTDOCFLAGS",
-    "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "CARGO_BUILD_TARGET",
-    "CARGO_TARGET_DIR",
-    "CARGO_BUILD_TARGET_DIR",
-    "CLIPPY_ARGS",
-];
+use component::TARGET;
+
+const PROFILE: &str = "component";
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -29,27 +20,17 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build/component.rs");
 
     ensure_target();
     let out = PathBuf::from(variable("OUT_DIR"));
-    let component = build(&root, &out.join("component"));
-    println!("cargo:rustc-env=NOREPLAY_COMPONENT={}", component.display());
-}
+    let (target_dir, linker) = (out.join("component"), linker());
+    let build = component::build(&variable("CARGO"), linker.as_os_str(), &root, &target_dir, PROFILE);
+    run(build, "building the component failed");
 
-/// Builds the component and returns its file.
-fn build(root: &Path, target_dir: &Path) -> PathBuf {
-    let mut cargo = Command::new(variable("CARGO"));
-    cargo
-        .current_dir(root)
-        .args(["rustc", "--package", "noreplay", "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "component", "--target", TARGET, "--target-dir"])
-        .arg(target_dir)
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
-    for name in FOREIGN {
-        cargo.env_remove(name);
-    }
-    run(cargo, "building the component failed");
-    target_dir.join(TARGET).join("component/noreplay.wasm")
+    println!("cargo:rustc-env=NOREPLAY_COMPONENT={}", component::file(&target_dir, PROFILE).display());
+    // The test of the planted faults builds components of its own.
+    println!("cargo:rustc-env=NOREPLAY_LINKER={}", linker.display());
 }
 
 /// `wasm-component-ld`, which lies in the toolchain.
