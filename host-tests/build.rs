@@ -1,9 +1,11 @@
-//! Builds the component, so that whoever builds the host has it: no second command, no stale file.
+//! Builds the components, so that whoever builds the host has them: no second command, no stale file.
+//! Beside the client itself that is the agent which the tests compose with it.
 //!
-//! Its only imports are those of our WIT.
+//! Their only imports are those of our WIT.
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -12,25 +14,66 @@ mod component;
 
 use component::TARGET;
 
-const PROFILE: &str = "component";
-
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for path in ["Cargo.toml", "Cargo.lock", "src", "wit"] {
+    for path in ["Cargo.toml", "Cargo.lock", "src", "wit", "host-tests/agent"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build/component.rs");
 
     ensure_target();
-    let out = PathBuf::from(variable("OUT_DIR"));
-    let (target_dir, linker) = (out.join("component"), linker());
-    let build = component::build(&variable("CARGO"), linker.as_os_str(), &root, &target_dir, PROFILE);
-    run(build, "building the component failed");
-
-    println!("cargo:rustc-env=NOREPLAY_COMPONENT={}", component::file(&target_dir, PROFILE).display());
+    let (target_dir, linker) = (PathBuf::from(variable("OUT_DIR")).join("component"), linker());
+    for (package, name) in [("noreplay", "NOREPLAY_COMPONENT"), ("agent", "AGENT_COMPONENT")] {
+        let component = build(package, &root, &target_dir, &linker);
+        println!("cargo:rustc-env={name}={}", component.display());
+    }
     // The test of the planted faults builds components of its own.
     println!("cargo:rustc-env=NOREPLAY_LINKER={}", linker.display());
+}
+
+/// Builds the component that `package` is, and returns its file.
+fn build(package: &str, root: &Path, target_dir: &Path, linker: &Path) -> PathBuf {
+    let profile = "component";
+    let mut cargo = component::build(&variable("CARGO"), linker, package, root, target_dir, profile);
+    // Without this every address in the code takes five bytes: a tenth of the component.
+    cargo.args(["--", "-C", "link-arg=--compress-relocations"]);
+    run(cargo, "building a component failed");
+    let linked = component::file(package, target_dir, profile);
+    let stripped = linked.with_extension("stripped.wasm");
+    let written = fs::read(&linked).and_then(|bytes| fs::write(&stripped, without_names(&bytes)));
+    match written {
+        Ok(()) => stripped,
+        Err(error) => fail(&format!("{} cannot be stripped: {error}", linked.display())),
+    }
+}
+
+/// The component without the names of its inner parts, which the linker adds for debuggers and knows no
+/// option to leave out. They are a custom section of the component itself.
+fn without_names(component: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 8;
+    const CUSTOM: u8 = 0;
+    const NAME: &[u8] = b"\x0ecomponent-name";
+
+    let (header, mut rest) = component.split_at(HEADER);
+    let mut kept = header.to_vec();
+    while let [id, sized @ ..] = rest {
+        let (size, length) = leb128(sized);
+        let content = &sized[length..length + size];
+        let (section, after) = rest.split_at(1 + length + size);
+        if *id != CUSTOM || !content.starts_with(NAME) {
+            kept.extend_from_slice(section);
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// The unsigned LEB128 number at the start of `bytes`, and how many bytes it takes.
+fn leb128(bytes: &[u8]) -> (usize, usize) {
+    let length = bytes.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let number = bytes[..length].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7f));
+    (number, length)
 }
 
 /// `wasm-component-ld`, which lies in the toolchain.

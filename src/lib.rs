@@ -8,12 +8,19 @@
 //! | [`session`] | the sans-IO core: events and time in, actions and verdicts out |
 //! | [`protocol`] | JSON-RPC and MCP on the wire |
 //! | `component` | the async shell, wasm only |
+//!
+//! It needs no operating system, hence no `std`: that makes the component smaller by a tenth.
+#![no_std]
 #![cfg_attr(not(target_family = "wasm"), forbid(unsafe_code))]
+
+extern crate alloc;
 
 pub mod protocol;
 pub mod session;
 
+mod prelude;
 mod table;
+mod text;
 
 #[cfg(target_family = "wasm")]
 mod component;

@@ -282,7 +282,7 @@ fn a_transport_that_sent_twice_is_told_of_as_such() {
     let sent = bench.last_of(call);
     bench.sent(&sent, Err(SendError::Unknown(failure(FailureKind::Duplicated))));
     bench.assert_unknown(call, Stage::HandingOver, Cause::Transport(failure(FailureKind::Duplicated)));
-    let message = bench.unknown(call).message();
+    let message = bench.unknown(call).message.clone();
     assert!(message.contains("the transport sent the message more than once (outer)"), "{message}");
 }
 
@@ -306,5 +306,5 @@ fn a_number_of_tries_is_for_reads_only() {
     let given_up = Err(ReadError::Transport(failure(FailureKind::Other)));
     assert_eq!((bench.count("tools/list"), bench.tools(ticket)), (3, Some(&given_up)));
     bench.assert_sent(1, call);
-    assert!(matches!(bench.verdict(call), Ok(Outcome::Unknown(_))));
+    assert!(matches!(bench.verdict(call), Ok(Outcome::UnknownOutcome(_))));
 }

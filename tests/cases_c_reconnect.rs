@@ -66,7 +66,7 @@ fn a_reconnect_joins_the_one_under_way() {
     bench.sent(&initialized, Ok(noreplay::session::Delivery::HandedOver));
     for ticket in [first, second, third, fourth] {
         let Some(Ok(server)) = bench.reconnected(ticket) else { panic!("{:?}", bench.resolutions) };
-        assert_eq!(server.revision, Revision::V2025_06_18);
+        assert_eq!(server.protocol_version, "2025-06-18");
     }
     assert_eq!((bench.connects.len(), bench.disconnects.len()), (1, 0), "one session, and it lives");
 }

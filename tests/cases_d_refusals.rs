@@ -148,7 +148,7 @@ fn accepted_and_no_more_is_unknown_at_once() {
     bench.events();
     bench.answer(&sent, DONE);
     assert!(matches!(bench.events()[..], [Event::Diagnostic(..)]));
-    assert!(matches!(bench.verdict(call), Ok(Outcome::Unknown(_))));
+    assert!(matches!(bench.verdict(call), Ok(Outcome::UnknownOutcome(_))));
 }
 
 /// B064: as long as the server's own stream is open, the answer may come on it.
@@ -161,6 +161,39 @@ fn accepted_is_no_answer_and_the_call_waits_on() {
     assert_eq!(bench.session.pending()[0].stage, Stage::Accepted);
     bench.answer(&sent, DONE);
     bench.assert_ok(call, DONE);
+}
+
+/// A refusal is one only if nothing of an answer came before it (contract, section 3), and whatever comes on a
+/// call's own channel is a part of its answer.
+#[test]
+fn after_a_part_of_an_answer_nothing_is_a_refusal() {
+    let errors = [
+        SendError::Refused(refusal(401, "")),
+        SendError::NotSent(failure(FailureKind::Other)),
+        SendError::Truncated(failure(FailureKind::Other)),
+    ];
+    for error in errors {
+        for channel_of_its_own in [true, false] {
+            let mut bench = Bench::up(strict());
+            let call = bench.call("pay");
+            let sent = bench.last_of(call);
+            let channel = channel_of_its_own.then_some(sent.id());
+            let generation = bench.generation();
+            bench.deliver_on(generation, channel, r#"{"jsonrpc":"2.0","method":"notifications/message"}"#);
+            bench.sent(&sent, Err(error.clone()));
+            let proven = bench.verdict(call).is_err();
+            assert_eq!(proven, !channel_of_its_own, "{error:?}");
+            if channel_of_its_own {
+                let cause = match error.clone() {
+                    SendError::Refused(refusal) => Cause::Refused(refusal),
+                    SendError::NotSent(failure)
+                    | SendError::Truncated(failure)
+                    | SendError::Unknown(failure) => Cause::Transport(failure),
+                };
+                bench.assert_unknown(call, Stage::Answering, cause);
+            }
+        }
+    }
 }
 
 /// An answer in the body of a refusal is an answer (row 11), also when it comes late.

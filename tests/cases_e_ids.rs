@@ -107,10 +107,10 @@ fn a_result_without_an_id_answers_nobody() {
 /// shared a server: answers crossed.
 #[test]
 fn ids_rise_across_connections_and_sessions() {
-    let ids = Ids::default();
+    static IDS: Ids = Ids::new();
     let mut seen = Vec::new();
     for _ in 0..2 {
-        let mut bench = Bench::with_ids(Options::default(), ids.clone());
+        let mut bench = Bench::with_ids(Options::default(), &IDS);
         for _ in 0..4 {
             bench.reconnect();
             bench.handshake();

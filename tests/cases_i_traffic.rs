@@ -1,6 +1,7 @@
 //! Group I of the public reports: what goes on beside the answer. Notifications, the server's own requests,
 //! progress, cancels, pages and revisions: none of it holds an answer up, grows without bound, or moves a
 //! call that it is not about.
+#![allow(clippy::unwrap_used, reason = "so a test fails")]
 
 mod harness;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use harness::{Bench, DONE, diagnostics, failure, ms, rpc_error};
 use noreplay::protocol::revision::Revision;
-use noreplay::session::event::Event;
+use noreplay::session::event::{Event, Notification, Progress};
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::Options;
 use noreplay::session::verdict::{
@@ -32,10 +33,10 @@ fn notifications_that_nobody_reads_hold_nothing_up() {
     bench.assert_ok(call, DONE);
     let events = bench.events();
     assert_eq!((events.len(), &events[0]), (257, &Event::Dropped(100_000 - 256)));
-    let last = Event::Notification {
+    let last = Event::Notification(Notification {
         method: "notifications/message".to_owned(),
         params: Some(r#"{"n":99999}"#.to_owned()),
-    };
+    });
     assert_eq!(events[256], last);
 }
 
@@ -48,7 +49,10 @@ fn a_changed_list_is_told_and_not_fetched() {
     let mark = bench.wire.len();
     bench.events();
     bench.deliver(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-    let changed = Event::Notification { method: "notifications/tools/list_changed".to_owned(), params: None };
+    let changed = Event::Notification(Notification {
+        method: "notifications/tools/list_changed".to_owned(),
+        params: None,
+    });
     assert_eq!((bench.events(), bench.wire.len()), (vec![changed], mark));
     bench.assert_pending(call);
 }
@@ -107,7 +111,7 @@ fn progress_comes_to_whom_asked_for_it() {
 
     bench.deliver(progress(sent.id(), 1));
     let params = format!(r#"{{"progressToken":{},"progress":1}}"#, sent.id());
-    assert_eq!(bench.events(), [Event::Progress(call, params)]);
+    assert_eq!(bench.events(), [Event::Progress(Progress { call, params })]);
     let stage = |bench: &Bench, of: CallId| {
         let pending = bench.session.pending();
         pending.into_iter().find(|pending| pending.call == of).map(|pending| pending.stage)
@@ -119,7 +123,7 @@ fn progress_comes_to_whom_asked_for_it() {
     for token in ["0".to_owned(), "\"t\"".to_owned(), "null".to_owned(), sent.id().to_string()] {
         bench.events();
         bench.deliver(progress(&token, 2));
-        assert!(matches!(bench.events()[..], [Event::Notification { .. }]), "{token}");
+        assert!(matches!(bench.events()[..], [Event::Notification(_)]), "{token}");
     }
     bench.assert_ok(call, DONE);
 }
@@ -136,7 +140,7 @@ fn progress_puts_no_call_off_for_ever() {
         let sent = bench.last_of(call);
         bench.sent(&sent, Ok(Delivery::HandedOver));
         let mut seconds = 0;
-        while bench.is_pending(call) {
+        while bench.is_pending(call) && seconds < 100 {
             bench.deliver(progress(sent.id(), seconds));
             bench.advance(Duration::from_secs(1));
             seconds += 1;
@@ -290,7 +294,7 @@ fn only_a_known_revision_makes_a_session() {
         let mut bench = Bench::new(Options::default());
         let ticket = bench.reconnect();
         bench.handshake_of(revision.as_str());
-        assert_eq!(bench.reconnected(ticket).unwrap().as_ref().unwrap().revision, revision);
+        assert_eq!(bench.reconnected(ticket).unwrap().as_ref().unwrap().protocol_version, revision.as_str());
     }
     for (revision, told) in [
         (r#""2023-01-01""#, "the server speaks the protocol revision `2023-01-01`"),

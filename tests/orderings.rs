@@ -5,6 +5,7 @@
 //!
 //! A run is held against what really happened (contract, P1 to P6 and P9): the world below knows which
 //! message was executed, and which can be executed yet.
+#![allow(clippy::expect_used, clippy::panic, reason = "so a test fails")]
 
 mod harness;
 
@@ -335,10 +336,10 @@ impl World {
                 Some(Err(reason)) => assert!(may_run == 0, "{call:?} may run: {reason:?}\n{trace:?}"),
                 // P2: nor is a call called unknown that is proven not to have run. (A transport that says
                 // so only after the caller gave up says it to nobody.)
-                Some(Ok(Outcome::Unknown(unknown))) if !self.judged.contains(&call) => {
+                Some(Ok(Outcome::UnknownOutcome(unknown))) if !self.judged.contains(&call) => {
                     assert!(may_run == 1, "{call:?} cannot have run: {unknown:?}\n{trace:?}");
                 }
-                Some(Ok(Outcome::Unknown(_))) => {}
+                Some(Ok(Outcome::UnknownOutcome(_))) => {}
                 Some(Ok(Outcome::ToolError(_))) => panic!("nobody said so\n{trace:?}"),
                 // P9: and it has an end to come.
                 None => assert!(self.bench.session.next_deadline().is_some(), "no end\n{trace:?}"),
@@ -372,7 +373,7 @@ impl World {
             assert!(expected, "{:?}\n{trace:?}", verdict(second));
         }
         for call in [first, second] {
-            if let Ok(Outcome::Unknown(unknown)) = verdict(call) {
+            if let Ok(Outcome::UnknownOutcome(unknown)) = verdict(call) {
                 let truthful = match &unknown.cause {
                     Cause::SessionReplaced => self.disturbance == Disturbance::Reconnect,
                     Cause::Closed => self.disturbance == Disturbance::Close,

@@ -8,7 +8,7 @@ use harness::{Bench, DONE, Sent, failure, ms, refusal, rpc_error};
 use noreplay::protocol::revision::Revision;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::{Initialised, Options, Ownership, Resend};
+use noreplay::session::policy::{Grant, Initialised, Options, Ownership, Resend};
 use noreplay::session::verdict::{
     CallId, Cause, FailureKind, Generation, NotExecuted, Outcome, ReadError, Stage,
 };
@@ -20,7 +20,7 @@ fn resend(resend: Resend) -> Options {
 
 /// Calls of `pay` may be tried so often more.
 fn granted(attempts: u32) -> Options {
-    Options { grants: vec![("pay".to_owned(), attempts)], ..Options::default() }
+    Options { grants: vec![Grant { tool: "pay".to_owned(), attempts }], ..Options::default() }
 }
 
 fn managed() -> Options {
@@ -232,7 +232,8 @@ fn a_refusal_that_is_not_accepted_stays_in_doubt_after_the_resend() {
 
 #[test]
 fn a_grant_is_for_one_tool_by_its_exact_name() {
-    let grants = ["*", "", "Pay", "pay ", "pa", "payment", "^pay$"].map(|tool| (tool.to_owned(), 9));
+    let grants = ["*", "", "Pay", "pay ", "pa", "payment", "^pay$"]
+        .map(|tool| Grant { tool: tool.to_owned(), attempts: 9 });
     let mut bench = Bench::up(Options { grants: grants.to_vec(), ..Options::default() });
     let (call, _) = bench.pay();
     bench.lose(FailureKind::ConnectionReset);
@@ -259,7 +260,7 @@ fn granted_attempts_are_counted_and_each_has_an_id_of_its_own() {
     // The last attempt's `send` had not returned, but an earlier one was handed over.
     let cause = Cause::Transport(failure(FailureKind::Closed));
     bench.assert_unknown_after(3, call, Stage::HandedOver, cause);
-    let message = bench.unknown(call).message();
+    let message = bench.unknown(call).message.clone();
     assert!(message.contains("It was sent 3 times, as the caller's policy allows"), "{message}");
 
     // Answered, it says so too.
@@ -307,6 +308,24 @@ fn doubt_is_never_forgotten() {
         let cause = Cause::Transport(failure(FailureKind::ConnectionReset));
         bench.assert_unknown_after(attempts, call, Stage::HandedOver, cause);
     }
+}
+
+/// P3: how far a call came is never taken back by an attempt that came less far.
+#[test]
+fn a_stage_never_goes_back() {
+    let mut bench = Bench::up(granted(2));
+    let (call, sent) = bench.pay();
+    bench.deliver(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{}}}}}"#,
+        sent.id()
+    ));
+    for _ in 0..2 {
+        bench.lose(FailureKind::ConnectionReset);
+        assert_eq!(bench.session.pending()[0].stage, Stage::Answering);
+        bench.handshake();
+    }
+    bench.lose(FailureKind::Closed);
+    bench.assert_unknown_after(3, call, Stage::Answering, Cause::Transport(failure(FailureKind::Closed)));
 }
 
 #[test]
@@ -484,7 +503,7 @@ fn a_session_that_is_initialised_already_is_used_as_it_is() {
         let mut bench = Bench::new(Options { ownership, initialised, ..Options::default() });
         let ticket = bench.reconnect();
         bench.connected(Ok(()));
-        assert_eq!(bench.reconnected(ticket).unwrap().as_ref().unwrap().revision, Revision::V2024_11_05);
+        assert_eq!(bench.reconnected(ticket).unwrap().as_ref().unwrap().protocol_version, "2024-11-05");
         let (call, sent) = bench.pay();
         assert_eq!(sent.id(), 50);
         bench.answer(&sent, DONE);

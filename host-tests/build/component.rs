@@ -1,4 +1,4 @@
-//! The command that builds the component: for `wasm32-unknown-unknown`, linked by `wasm-component-ld`,
+//! The command that builds a component: for `wasm32-unknown-unknown`, linked by `wasm-component-ld`,
 //! which comes with Rust. The build script runs it, and the test of the planted faults.
 
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the component.
+/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the components.
 const FOREIGN: [&str; 9] = [
     "CARGO_ENCODED_RUSTFLAGS",
     "RUSTFLAGS",
@@ -20,12 +20,19 @@ const FOREIGN: [&str; 9] = [
     "CLIPPY_ARGS",
 ];
 
-/// Builds the package in `root`.
-pub(crate) fn build(cargo: &OsStr, linker: &OsStr, root: &Path, target_dir: &Path, profile: &str) -> Command {
+/// Builds the component that `package` is, of the workspace in `root`.
+pub(crate) fn build(
+    cargo: &OsStr,
+    linker: &Path,
+    package: &str,
+    root: &Path,
+    target_dir: &Path,
+    profile: &str,
+) -> Command {
     let mut command = Command::new(cargo);
     command
         .current_dir(root)
-        .args(["rustc", "--package", "noreplay", "--lib", "--crate-type", "cdylib"])
+        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib"])
         .args(["--profile", profile, "--target", TARGET, "--target-dir"])
         .arg(target_dir)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
@@ -35,7 +42,7 @@ pub(crate) fn build(cargo: &OsStr, linker: &OsStr, root: &Path, target_dir: &Pat
     command
 }
 
-/// Where the component lies then.
-pub(crate) fn file(target_dir: &Path, profile: &str) -> PathBuf {
-    target_dir.join(TARGET).join(profile).join("noreplay.wasm")
+/// Where it lies then.
+pub(crate) fn file(package: &str, target_dir: &Path, profile: &str) -> PathBuf {
+    target_dir.join(TARGET).join(profile).join(package).with_extension("wasm")
 }

@@ -1,13 +1,17 @@
 //! What the component imports, answered: its transport, by whatever implements
 //! [`Transport`](crate::transport::Transport), and its clock (see `clock`).
+//!
+//! [`Runtime`](crate::Runtime) does this for the component on its own. A component that is composed
+//! with it is linked by [`add_to_linker`].
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use wasmtime::StoreLimits;
-use wasmtime::component::{Accessor, HasData, Resource, ResourceTable};
+use wasmtime::component::{Accessor, HasData, Linker, Resource, ResourceTable};
 
 use crate::Failure;
+use crate::bindings::McpClient;
 use crate::bindings::noreplay::mcp::{transport as wit, types};
 use crate::transport::{Connection, Delivery, Incoming, Outgoing, SendError, Transport};
 
@@ -15,18 +19,27 @@ use crate::transport::{Connection, Delivery, Incoming, Outgoing, SendError, Tran
 pub struct HeldConnection(Arc<dyn Connection>);
 
 /// What a store holds beside the component.
-pub(crate) struct Host {
+pub struct Host {
     transport: Arc<dyn Transport>,
     connections: ResourceTable,
-    /// The bound on the component's memory.
-    pub(crate) limits: StoreLimits,
+    /// The bound on the component's memory, for [`Store::limiter`](wasmtime::Store::limiter).
+    pub limits: StoreLimits,
     /// The clock's zero.
     pub(crate) origin: Instant,
 }
 
+/// Supplies a transport and a clock to whatever is instantiated by `linker`.
+///
+/// # Errors
+///
+/// The linker has one of them already.
+pub fn add_to_linker(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    McpClient::add_to_linker::<_, Imports>(linker, |host| host)
+}
+
 impl Host {
     /// A host whose clock starts now.
-    pub(crate) fn new(transport: Arc<dyn Transport>, limits: StoreLimits) -> Host {
+    pub fn new(transport: Arc<dyn Transport>, limits: StoreLimits) -> Host {
         Host { transport, connections: ResourceTable::new(), limits, origin: Instant::now() }
     }
 

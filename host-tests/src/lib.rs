@@ -33,7 +33,7 @@ pub mod bindings;
 pub mod client;
 mod clock;
 mod failure;
-mod host;
+pub mod host;
 pub mod ledger;
 pub mod runtime;
 mod tool_call;

@@ -12,7 +12,7 @@ use wasmtime::{
 
 use crate::bindings::{McpClient, McpClientPre};
 use crate::client::Client;
-use crate::host::{Host, Imports};
+use crate::host::{self, Host};
 use crate::transport::Transport;
 
 mod trap;
@@ -187,7 +187,7 @@ fn config(options: &RuntimeOptions) -> Config {
 
 fn link(component: &Component) -> wasmtime::Result<McpClientPre<Host>> {
     let mut linker = Linker::new(component.engine());
-    McpClient::add_to_linker::<_, Imports>(&mut linker, |host| host)?;
+    host::add_to_linker(&mut linker)?;
     McpClientPre::new(linker.instantiate_pre(component)?)
 }
 

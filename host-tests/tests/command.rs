@@ -377,6 +377,7 @@ fn a_wrong_line_is_told_and_the_session_goes_on() {
     let wrong: Vec<_> = lines.iter().filter(|line| line.get("error").is_some()).collect();
     let tags: Vec<_> = wrong.iter().map(|line| line["tag"].as_str()).collect();
     assert_eq!(tags, [None, Some("w"), Some("x"), Some("a"), Some("b"), Some("c"), None]);
+    assert!(wrong[0]["error"].as_str().is_some_and(|words| words.starts_with("not JSON")), "{}", wrong[0]);
     let verdicts = lines.iter().filter(|line| line["verdict"] == "ok");
     assert_eq!(verdicts.count(), 2, "the good ones are answered: {}", ran.stdout);
     assert_eq!(ran.status, 2);

@@ -1,28 +1,27 @@
 //! The exported client: each method enters the session and waits for its resolution.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use alloc::rc::Rc;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
 
+use crate::prelude::*;
+use crate::protocol::handshake::Server;
+use crate::protocol::tool_list::Tool;
+use crate::session::event::Event;
 use crate::session::evidence::SendError;
 use crate::session::policy;
-use crate::session::verdict::CallId;
-use crate::session::{Delivery, Ids, Receipt, Resolution, Session as Core};
+use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError, UnknownOutcome};
+use crate::session::{Delivery, Ids, PendingCall, Receipt, Resolution, Session as Core};
 
-use super::bindings::exports::noreplay::mcp::client::{
-    Event, Guest, GuestSession, NotExecuted, Options, Outcome, PendingCall, ReadError, Server, Tool,
-    ToolCall, UnknownOutcome,
-};
+use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, ToolCall};
 use super::convert;
 use super::driver::send;
 use super::shared::{Shared, Step, Waiter, now};
 
-thread_local! {
-    /// The component's ids: no two of its sessions share one.
-    static IDS: Ids = Ids::default();
-}
+/// The component's ids: no two of its sessions share one.
+static IDS: Ids = Ids::new();
 
 /// The component.
 pub(super) struct Component;
@@ -42,15 +41,15 @@ impl GuestSession for Session {
     fn new(endpoint: String, options: Options) -> Self {
         let options = convert::options_in(options, now());
         let max_message = u64::try_from(options.limits.message_bytes).unwrap_or(u64::MAX);
-        let core = Core::new(options, IDS.with(Ids::clone));
+        let core = Core::new(options, &IDS);
         Self(Shared::new(endpoint, max_message, core))
     }
 
     async fn call_tool(&self, call: ToolCall) -> Result<Outcome, NotExecuted> {
         let call = convert::tool_call(call);
-        let id = self.0.enter(|session| session.call(now(), call)).map_err(convert::not_executed)?;
+        let id = self.0.enter(|session| session.call(now(), call))?;
         match self.end_of(Waiter::Call(id)).await {
-            Resolution::Call(_, verdict) => convert::verdict(verdict),
+            Resolution::Call(_, verdict) => verdict,
             _ => Err(NotExecuted::Closed),
         }
     }
@@ -58,8 +57,7 @@ impl GuestSession for Session {
     async fn list_tools(&self) -> Result<Vec<Tool>, ReadError> {
         let ticket = self.0.enter(|session| session.list_tools(now()));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Tools(_, Ok(tools)) => Ok(tools.into_iter().map(convert::tool).collect()),
-            Resolution::Tools(_, Err(error)) => Err(convert::read_error(error)),
+            Resolution::Tools(_, tools) => tools,
             _ => Err(ReadError::Closed),
         }
     }
@@ -67,8 +65,7 @@ impl GuestSession for Session {
     async fn reconnect(&self) -> Result<Server, NotExecuted> {
         let ticket = self.0.enter(|session| session.reconnect(now()));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Reconnect(_, Ok(server)) => Ok(convert::server(server)),
-            Resolution::Reconnect(_, Err(reason)) => Err(convert::not_executed(reason)),
+            Resolution::Reconnect(_, server) => server,
             _ => Err(NotExecuted::Closed),
         }
     }
@@ -77,31 +74,25 @@ impl GuestSession for Session {
         let timeout = Duration::from_millis(timeout_ms.into());
         let ticket = self.0.enter(|session| session.reconcile(now(), CallId(call), timeout));
         match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Reconcile(_, outcome) => outcome.map(convert::outcome),
+            Resolution::Reconcile(_, outcome) => outcome,
             _ => None,
         }
     }
 
     fn pending(&self) -> Vec<PendingCall> {
-        self.0.look(Core::pending).into_iter().map(convert::pending_call).collect()
+        self.0.look(Core::pending)
     }
 
     fn unsettled(&self) -> Vec<UnknownOutcome> {
-        self.0.look(Core::unsettled).into_iter().map(convert::unknown_outcome).collect()
+        self.0.look(Core::unsettled)
     }
 
     async fn next_event(&self) -> Option<Event> {
-        let event = poll_fn(|cx| {
-            if let Some(event) = self.0.enter(Core::poll_event) {
-                return Poll::Ready(Some(event));
-            }
-            if !self.0.look(Core::is_open) {
-                return Poll::Ready(None);
-            }
-            self.0.watch(cx);
-            Poll::Pending
+        let event = self.0.watch(|| match self.0.enter(Core::poll_event) {
+            None if self.0.look(Core::is_open) => None,
+            event => Some(event),
         });
-        event.await.map(convert::event)
+        event.await
     }
 
     fn cancel(&self, call: u64) -> bool {
@@ -110,14 +101,7 @@ impl GuestSession for Session {
 
     async fn close(&self) {
         self.0.enter(Core::close);
-        poll_fn(|cx| {
-            if self.0.is_at_rest() {
-                return Poll::Ready(());
-            }
-            self.0.watch(cx);
-            Poll::Pending
-        })
-        .await;
+        self.0.watch(|| self.0.is_at_rest().then_some(())).await;
     }
 }
 

@@ -1,12 +1,14 @@
 //! The one task that connects, receives and keeps time. It runs while there is a connection, a
 //! deadline or an order, and no caller can cancel it.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
+use core::time::Duration;
 
+use alloc::rc::Rc;
+
+use crate::prelude::*;
 use crate::session::evidence::SendError;
 use crate::session::time::Instant;
 use crate::session::verdict::{Failure, Generation};
@@ -23,190 +25,160 @@ const CLOSING: Duration = Duration::from_secs(5);
 /// How many messages are taken in a row before the host, and other tasks, get their turn.
 const IN_A_ROW: u32 = 64;
 
-type Pending<T> = Pin<Box<dyn Future<Output = T>>>;
-type Received = Result<Incoming, Failure>;
-
 /// Works for a session until nothing is left to do.
 pub(super) async fn drive(shared: Rc<Shared>) {
-    let mut driver = Driver {
-        shared,
-        connecting: Vec::new(),
-        receiving: Vec::new(),
-        sending: Vec::new(),
-        closing: Vec::new(),
-        alarm: None,
-    };
+    let mut driver = Driver { shared, jobs: Vec::new(), receiving: Vec::new(), alarm: None };
     poll_fn(|cx| driver.poll(cx)).await;
 }
 
 struct Driver {
     shared: Rc<Shared>,
-    connecting: Vec<(Generation, Pending<Result<Connection, transport::Failure>>)>,
-    receiving: Vec<(Generation, Rc<Connection>, Pending<Received>)>,
-    sending: Vec<(Receipt, Pending<Result<Delivery, SendError>>)>,
-    closing: Vec<(Instant, Pending<()>)>,
-    alarm: Option<(Instant, Pending<()>)>,
+    /// All that is under way, but for what follows, in the order in which it was asked for.
+    jobs: Vec<Job>,
+    /// One for each connection.
+    receiving: Vec<Job>,
+    alarm: Option<(Instant, Alarm)>,
+}
+
+type Alarm = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Something under way.
+struct Job {
+    /// The connection that it ends with.
+    generation: Option<Generation>,
+    work: Pin<Box<dyn Future<Output = Done>>>,
+}
+
+/// What a job came to.
+enum Done {
+    Connected(Generation, Result<Connection, Failure>),
+    Sent(Receipt, Result<Delivery, SendError>),
+    Received(Generation, Rc<Connection>, Result<Incoming, Failure>),
+    Closed,
+}
+
+impl Job {
+    fn new(generation: Option<Generation>, work: impl Future<Output = Done> + 'static) -> Self {
+        Self { generation, work: Box::pin(work) }
+    }
 }
 
 impl Driver {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut messages = 0;
-        loop {
-            let mut progress = self.take_orders(cx);
-            progress |= self.poll_connecting(cx);
-            progress |= self.poll_sending(cx);
-            progress |= self.poll_receiving(cx, &mut messages);
-            progress |= self.poll_closing(cx);
-            progress |= self.poll_alarm(cx);
-            if progress {
-                continue;
+        while messages < IN_A_ROW {
+            self.take_orders(cx);
+            let done = poll_any(&mut self.jobs, cx).or_else(|| poll_any(&mut self.receiving, cx));
+            if let Some(done) = done {
+                messages += u32::from(matches!(done, Done::Received(..)));
+                self.done(done);
+            } else if !self.poll_alarm(cx) {
+                let idle = self.jobs.is_empty() && self.receiving.is_empty();
+                return if idle && self.shared.try_rest() { Poll::Ready(()) } else { Poll::Pending };
             }
-            if messages >= IN_A_ROW {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            let idle = self.connecting.is_empty()
-                && self.receiving.is_empty()
-                && self.sending.is_empty()
-                && self.closing.is_empty();
-            if idle && self.shared.try_rest() {
-                return Poll::Ready(());
-            }
-            return Poll::Pending;
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
-    fn take_orders(&mut self, cx: &Context<'_>) -> bool {
-        let orders = self.shared.take_orders(cx);
-        let any = !orders.is_empty();
-        for order in orders {
+    fn take_orders(&mut self, cx: &Context<'_>) {
+        for order in self.shared.take_orders(cx) {
             match order {
                 Order::Connect(generation) => {
                     let (endpoint, most) = (self.shared.endpoint.clone(), self.shared.max_message);
-                    self.connecting.push((generation, Box::pin(transport::connect(endpoint, most))));
+                    let connect =
+                        async move { Done::Connected(generation, transport::connect(endpoint, most).await) };
+                    self.jobs.push(Job::new(Some(generation), connect));
                 }
                 Order::Send(sending) => {
                     let receipt = sending.receipt;
-                    self.sending.push((receipt, Box::pin(send(sending))));
+                    let send = async move { Done::Sent(receipt, send(sending).await) };
+                    self.jobs.push(Job::new(Some(receipt.generation), send));
                 }
                 Order::Disconnect(generation, connection) => {
                     self.let_go(generation);
-                    if let Some(connection) = connection {
-                        let close = async move { connection.close().await };
-                        self.closing.push((now() + CLOSING, Box::pin(close)));
-                    }
+                    self.jobs.extend(connection.map(|connection| Job::new(None, close(connection))));
                 }
             }
         }
-        any
     }
 
     /// Drops whatever is under way on a connection. What a call sends on it, its own task drops.
     fn let_go(&mut self, generation: Generation) {
-        self.connecting.retain(|(of, _)| *of != generation);
-        self.receiving.retain(|(of, ..)| *of != generation);
-        self.sending.retain(|(receipt, _)| receipt.generation != generation);
+        self.jobs.retain(|job| job.generation != Some(generation));
+        self.receiving.retain(|job| job.generation != Some(generation));
     }
 
-    fn poll_connecting(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some((generation, result)) = poll_any(&mut self.connecting, cx) else {
-            return false;
+    fn receive(&mut self, generation: Generation, connection: Rc<Connection>) {
+        let receive = async move {
+            let result = connection.receive().await.map(convert::incoming);
+            Done::Received(generation, connection, result)
         };
-        let result = match result {
-            Ok(connection) => {
-                let connection = Rc::new(connection);
-                self.shared.add_connection(generation, Rc::clone(&connection));
-                let receive = receive(Rc::clone(&connection));
-                self.receiving.push((generation, connection, Box::pin(receive)));
-                Ok(())
+        self.receiving.push(Job::new(Some(generation), receive));
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Connected(generation, result) => {
+                let result = result.map(|connection| {
+                    let connection = Rc::new(connection);
+                    self.shared.add_connection(generation, Rc::clone(&connection));
+                    self.receive(generation, connection);
+                });
+                self.shared.enter(|session| session.connected(now(), generation, result));
             }
-            Err(failure) => Err(convert::failure_in(failure)),
-        };
-        self.shared.enter(|session| session.connected(now(), generation, result));
-        true
-    }
-
-    fn poll_sending(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some((receipt, result)) = poll_any(&mut self.sending, cx) else {
-            return false;
-        };
-        self.shared.enter(|session| session.sent(now(), receipt, result));
-        true
-    }
-
-    fn poll_receiving(&mut self, cx: &mut Context<'_>, messages: &mut u32) -> bool {
-        if *messages >= IN_A_ROW {
-            return false;
-        }
-        for index in 0..self.receiving.len() {
-            let (generation, connection, pending) = &mut self.receiving[index];
-            let Poll::Ready(received) = pending.as_mut().poll(cx) else {
-                continue;
-            };
-            *messages += 1;
-            let generation = *generation;
-            if matches!(received, Ok(Incoming::End) | Err(_)) {
-                drop(self.receiving.swap_remove(index));
-            } else {
-                *pending = Box::pin(receive(Rc::clone(connection)));
+            Done::Sent(receipt, result) => {
+                self.shared.enter(|session| session.sent(now(), receipt, result));
             }
-            self.shared.enter(|session| {
-                let now = now();
-                session.received(now, generation, received);
-                // A peer that never falls silent must not keep time from passing.
-                if session.next_deadline().is_some_and(|next| next <= now) {
-                    session.tick(now);
+            Done::Received(generation, connection, result) => {
+                if !matches!(result, Ok(Incoming::End) | Err(_)) {
+                    self.receive(generation, connection);
                 }
-            });
-            return true;
+                self.shared.enter(|session| {
+                    let now = now();
+                    session.received(now, generation, result);
+                    // A peer that never falls silent must not keep time from passing.
+                    if session.next_deadline().is_some_and(|next| next <= now) {
+                        session.tick(now);
+                    }
+                });
+            }
+            Done::Closed => {}
         }
-        false
-    }
-
-    fn poll_closing(&mut self, cx: &mut Context<'_>) -> bool {
-        let before = self.closing.len();
-        if before > 0 {
-            let now = now();
-            self.closing.retain_mut(|(until, close)| close.as_mut().poll(cx).is_pending() && *until > now);
-        }
-        self.closing.len() < before
     }
 
     /// Keeps an alarm set for the next deadline, or earlier: one that is too early costs one wake-up,
-    /// a new one for every call would cost more.
+    /// a new one for every call would cost more. Tells whether anything happened.
     fn poll_alarm(&mut self, cx: &mut Context<'_>) -> bool {
-        if let Some((at, pending)) = &mut self.alarm
-            && pending.as_mut().poll(cx).is_ready()
+        if let Some((at, alarm)) = &mut self.alarm
+            && alarm.as_mut().poll(cx).is_ready()
         {
             // Never before the mark that was asked for, whatever the host's timer does.
             let now = now().max(*at);
             self.alarm = None;
             self.shared.alarm.set(None);
             self.shared.enter(|session| session.tick(now));
+            return true;
         }
-        let closing = self.closing.iter().map(|(until, _)| *until).min();
-        let next = self.shared.look(|session| session.next_deadline());
-        let Some(next) = [next, closing].into_iter().flatten().min() else {
+        let Some(next) = self.shared.look(|session| session.next_deadline()) else {
             return false;
         };
         if self.alarm.as_ref().is_some_and(|(at, _)| *at <= next) {
             return false;
         }
         self.shared.alarm.set(Some(next));
-        self.alarm = Some((next, Box::pin(monotonic_clock::wait_until(next.as_nanos()))));
+        self.alarm = Some((next, alarm(next)));
         true
     }
 }
 
-/// Polls some futures, and takes out one that is ready.
-fn poll_any<K: Copy, T>(futures: &mut Vec<(K, Pending<T>)>, cx: &mut Context<'_>) -> Option<(K, T)> {
-    for index in 0..futures.len() {
-        let (key, future) = &mut futures[index];
-        if let Poll::Ready(result) = future.as_mut().poll(cx) {
-            let key = *key;
+/// Polls some jobs, and takes out one that is done.
+fn poll_any(jobs: &mut Vec<Job>, cx: &mut Context<'_>) -> Option<Done> {
+    for index in 0..jobs.len() {
+        if let Poll::Ready(done) = jobs[index].work.as_mut().poll(cx) {
             // In order: those behind it were asked for later.
-            drop(futures.remove(index));
-            return Some((key, result));
+            drop(jobs.remove(index));
+            return Some(done);
         }
     }
     None
@@ -215,9 +187,20 @@ fn poll_any<K: Copy, T>(futures: &mut Vec<(K, Pending<T>)>, cx: &mut Context<'_>
 /// Hands a message to the transport: it is moved, and gone.
 pub(super) async fn send(sending: Sending) -> Result<Delivery, SendError> {
     let Sending { connection, message, .. } = sending;
-    convert::sent(connection.send(convert::outgoing(message)).await)
+    connection.send(convert::outgoing(message)).await.map(convert::delivery)
 }
 
-async fn receive(connection: Rc<Connection>) -> Received {
-    convert::received(connection.receive().await)
+/// Ends a connection in order, if that does not take too long.
+async fn close(connection: Rc<Connection>) -> Done {
+    let mut close = pin!(connection.close());
+    let mut patience = alarm(now() + CLOSING);
+    poll_fn(|cx| {
+        let over = close.as_mut().poll(cx).is_ready() || patience.as_mut().poll(cx).is_ready();
+        if over { Poll::Ready(Done::Closed) } else { Poll::Pending }
+    })
+    .await
+}
+
+fn alarm(mark: Instant) -> Alarm {
+    Box::pin(monotonic_clock::wait_until(mark.as_nanos()))
 }

@@ -16,3 +16,12 @@ mod client;
 mod convert;
 mod driver;
 mod shared;
+
+#[global_allocator]
+static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
+
+/// A panic is a bug. It ends the instance; what it would say, nobody would hear.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    core::arch::wasm32::unreachable()
+}

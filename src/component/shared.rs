@@ -1,13 +1,15 @@
 //! What the tasks of one session share.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use alloc::rc::Rc;
+use core::cell::{Cell, RefCell};
+use core::future::poll_fn;
+use core::task::{Context, Poll, Waker};
 
+use crate::prelude::*;
 use crate::protocol::message::Outgoing;
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};
-use crate::session::{Action, Receipt, Resolution, Session, Ticket};
+use crate::session::{Action, Receipt, Resolution, Session, Ticket, What};
 use crate::table::Table;
 
 use super::bindings::noreplay::mcp::transport::Connection;
@@ -47,6 +49,8 @@ struct Slot {
     sending: Option<Sending>,
     resolution: Option<Resolution>,
     waker: Option<Waker>,
+    /// Whoever waited went away. The resolution is still to come.
+    forsaken: bool,
 }
 
 /// What a task finds.
@@ -62,8 +66,9 @@ pub(super) struct Shared {
     session: RefCell<Session>,
     connections: RefCell<Table<Generation, Rc<Connection>>>,
     slots: RefCell<Table<Waiter, Slot>>,
-    /// Those who wait for an event, or for the driver to rest.
-    watchers: RefCell<Vec<Waker>>,
+    /// Those who wait for an event, or for the driver to rest, in the order in which they came.
+    watchers: RefCell<Table<u64, Waker>>,
+    watched: Cell<u64>,
     orders: RefCell<Vec<Order>>,
     driver: RefCell<Option<Waker>>,
     driving: Cell<bool>,
@@ -80,6 +85,7 @@ impl Shared {
             connections: RefCell::default(),
             slots: RefCell::default(),
             watchers: RefCell::default(),
+            watched: Cell::new(0),
             orders: RefCell::default(),
             driver: RefCell::default(),
             driving: Cell::new(false),
@@ -91,12 +97,16 @@ impl Shared {
     /// may have to start the driver.
     pub(super) fn enter<T>(self: &Rc<Self>, step: impl FnOnce(&mut Session) -> T) -> T {
         let result = self.enter_from_sync(step);
+        self.ensure_driver();
+        result
+    }
+
+    fn ensure_driver(self: &Rc<Self>) {
         if !self.driving.get() && self.has_work() {
             self.driving.set(true);
             // Its end is of no interest to whoever starts it.
             drop(wit_bindgen::spawn_local(driver::drive(Rc::clone(self))));
         }
-        result
     }
 
     /// The same from a plain export, where no task can be started. There the driver runs already, or
@@ -131,7 +141,7 @@ impl Shared {
             woken.extend(self.driver.take());
         }
         if self.look(|session| session.has_event() || !session.is_open()) {
-            woken.append(&mut self.watchers.borrow_mut());
+            woken.extend(self.take_watchers());
         }
         woken.into_iter().for_each(Waker::wake);
     }
@@ -157,7 +167,7 @@ impl Shared {
             }
             Action::Disconnect { generation, orderly } => {
                 let connection = self.connections.borrow_mut().remove(&generation);
-                self.order(Order::Disconnect(generation, connection.filter(|_| orderly)));
+                self.order(Order::Disconnect(generation, connection.filter(|_| orderly).map(|it| *it)));
             }
             Action::Resolve(resolution) => {
                 let waiter = match &resolution {
@@ -180,6 +190,10 @@ impl Shared {
             slots.insert(waiter, Slot::default());
         }
         let slot = slots.get_mut(&waiter)?;
+        if slot.forsaken {
+            slots.remove(&waiter);
+            return None;
+        }
         put(slot);
         slot.waker.take()
     }
@@ -191,33 +205,50 @@ impl Shared {
     /// What a task is to do next.
     pub(super) fn poll(&self, cx: &mut Context<'_>, waiter: Waiter) -> Poll<Step> {
         let mut slots = self.slots.borrow_mut();
-        if let Some(slot) = slots.get_mut(&waiter) {
-            // The end makes a message that was not given away yet needless.
-            if let Some(resolution) = slot.resolution.take() {
-                slots.remove(&waiter);
-                return Poll::Ready(Step::End(resolution));
-            }
-            if let Some(sending) = slot.sending.take() {
-                return Poll::Ready(Step::Send(sending));
-            }
-            slot.waker = Some(cx.waker().clone());
-            return Poll::Pending;
+        // The end makes a message that was not given away yet needless.
+        if let Some(resolution) = slots.get_mut(&waiter).and_then(|slot| slot.resolution.take()) {
+            remove(&mut slots, waiter);
+            return Poll::Ready(Step::End(resolution));
         }
-        slots.insert(waiter, Slot { waker: Some(cx.waker().clone()), ..Slot::default() });
+        if let Some(sending) = take_in_turn(&mut slots, waiter) {
+            return Poll::Ready(Step::Send(sending));
+        }
+        let waker = Some(cx.waker().clone());
+        match slots.get_mut(&waiter) {
+            Some(slot) => slot.waker = waker,
+            None => _ = slots.insert(waiter, Slot { waker, ..Slot::default() }),
+        }
         Poll::Pending
     }
 
-    /// A task is gone.
+    /// A task is gone. A call that it waited for was abandoned before; anything else goes on, and ends for
+    /// nobody.
     pub(super) fn forget(&self, waiter: Waiter) {
-        self.slots.borrow_mut().remove(&waiter);
+        let mut slots = self.slots.borrow_mut();
+        match slots.get_mut(&waiter) {
+            Some(slot) if matches!(waiter, Waiter::Ticket(_)) && slot.resolution.is_none() => {
+                slot.forsaken = true;
+            }
+            _ => remove(&mut slots, waiter),
+        }
     }
 
-    /// Wakes this task when something happened that no slot is for.
-    pub(super) fn watch(&self, cx: &Context<'_>) {
-        let mut watchers = self.watchers.borrow_mut();
-        if !watchers.iter().any(|watcher| watcher.will_wake(cx.waker())) {
-            watchers.push(cx.waker().clone());
-        }
+    /// Waits until `look` finds something. It looks again when something happened that no slot is for.
+    pub(super) async fn watch<T>(&self, mut look: impl FnMut() -> Option<T>) -> T {
+        let watcher = Watcher { shared: self, number: self.watched.get() };
+        self.watched.set(watcher.number + 1);
+        poll_fn(|cx| match look() {
+            Some(found) => Poll::Ready(found),
+            None => {
+                self.watchers.borrow_mut().insert(watcher.number, cx.waker().clone());
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    fn take_watchers(&self) -> impl Iterator<Item = Waker> {
+        self.watchers.borrow_mut().take().into_iter().map(|(_, waker)| *waker)
     }
 
     /// Whether the driver has nothing left to do.
@@ -239,12 +270,58 @@ impl Shared {
         self.driving.set(false);
         self.driver.take();
         self.alarm.set(None);
-        self.watchers.take().into_iter().for_each(Waker::wake);
+        self.take_watchers().for_each(Waker::wake);
         true
     }
 
     /// A connection is up.
     pub(super) fn add_connection(&self, generation: Generation, connection: Rc<Connection>) {
         self.connections.borrow_mut().insert(generation, connection);
+    }
+}
+
+/// The message of a call, if it is the next to leave: tasks have their turns in any order, but ids rise
+/// also on the wire.
+fn take_in_turn(slots: &mut Table<Waiter, Slot>, waiter: Waiter) -> Option<Sending> {
+    slots.get(&waiter)?.sending.as_ref()?;
+    if next_to_send(slots) != Some(waiter) {
+        return None;
+    }
+    let sending = slots.get_mut(&waiter)?.sending.take();
+    wake_next_to_send(slots);
+    sending
+}
+
+fn next_to_send(slots: &Table<Waiter, Slot>) -> Option<Waiter> {
+    let sending = slots.iter().filter_map(|(waiter, slot)| {
+        let What::Request(request) = slot.sending.as_ref()?.receipt.what else { return None };
+        Some((request, *waiter))
+    });
+    sending.min().map(|(_, waiter)| waiter)
+}
+
+fn wake_next_to_send(slots: &mut Table<Waiter, Slot>) {
+    let next = next_to_send(slots).and_then(|waiter| slots.get_mut(&waiter));
+    if let Some(waker) = next.and_then(|slot| slot.waker.take()) {
+        waker.wake();
+    }
+}
+
+/// Removes a slot. If a message was left in it, the next one has its turn.
+fn remove(slots: &mut Table<Waiter, Slot>, waiter: Waiter) {
+    if slots.remove(&waiter).is_some_and(|slot| slot.sending.is_some()) {
+        wake_next_to_send(slots);
+    }
+}
+
+/// A task that watches. One that is cancelled is not kept.
+struct Watcher<'a> {
+    shared: &'a Shared,
+    number: u64,
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.shared.watchers.borrow_mut().remove(&self.number);
     }
 }

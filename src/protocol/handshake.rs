@@ -1,11 +1,11 @@
 //! The handshake of the revisions up to 2025-11-25: `initialize` and its answer.
 
-use std::fmt;
-
-use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::json::{self, push_string};
+use crate::prelude::*;
+use crate::text::cut;
+
+use super::json::{self, JsonError, Raw, push_string};
 use super::jsonrpc::RequestId;
 use super::message::{Outgoing, push, request};
 use super::revision::Revision;
@@ -27,7 +27,7 @@ pub struct Server {
     /// Its version; empty if it gave none.
     pub version: String,
     /// The revision agreed on.
-    pub revision: Revision,
+    pub protocol_version: &'static str,
     /// Its `capabilities`, verbatim.
     pub capabilities: String,
     /// Its instructions.
@@ -40,7 +40,7 @@ impl Server {
         Self {
             name: String::new(),
             version: String::new(),
-            revision,
+            protocol_version: revision.as_str(),
             capabilities: "{}".to_owned(),
             instructions: None,
         }
@@ -52,26 +52,20 @@ impl Server {
 pub enum HandshakeError {
     /// It is not the result that the revision asks for.
     #[error("the answer to `initialize` cannot be read: {0}")]
-    Unreadable(#[from] serde_json::Error),
+    Unreadable(#[from] JsonError),
     /// It names no revision.
     #[error("the answer to `initialize` names no protocol revision")]
     NoRevision,
     /// The server speaks a revision that this client does not.
-    #[error("the server speaks the protocol revision `{found}`; this client speaks {}", Known)]
+    #[error(
+        "the server speaks the protocol revision `{found}`; this client speaks {} to {}",
+        Revision::OLDEST,
+        Revision::LATEST
+    )]
     UnknownRevision {
         /// What it speaks, cut to a reasonable length.
         found: String,
     },
-}
-
-/// The known revisions, as a list for people.
-struct Known;
-
-impl fmt::Display for Known {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = Revision::ALL.iter().map(|revision| revision.as_str()).collect();
-        f.write_str(&names.join(", "))
-    }
 }
 
 /// The `initialize` request, which offers the newest revision and no capability.
@@ -87,14 +81,14 @@ pub fn initialize(id: RequestId, client: &Implementation) -> Outgoing {
     Outgoing { bytes: out, method: "initialize", request: Some(id), revision: None }
 }
 
-/// Reads the result of `initialize`. Only the revision must be there: a server that forgets to
+/// Reads the result of `initialize`: the revision agreed on, and whom it is spoken with. Only the revision must be there: a server that forgets to
 /// introduce itself can still be called.
 ///
 /// # Errors
 ///
 /// [`HandshakeError`] if the result cannot be read, or names a revision that this client does not
 /// speak.
-pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
+pub fn read(result: Raw<'_>) -> Result<(Revision, Server), HandshakeError> {
     let (mut revision, mut capabilities, mut info, mut instructions) = (None, None, None, None);
     json::members(result.get(), &mut |name, value| match name {
         "protocolVersion" => revision = json::string(value),
@@ -105,7 +99,7 @@ pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
     })?;
     let found = revision.ok_or(HandshakeError::NoRevision)?;
     let Some(revision) = Revision::parse(&found) else {
-        let found = found.chars().take(64).collect();
+        let found = cut(&found, 64).to_owned();
         return Err(HandshakeError::UnknownRevision { found });
     };
     let mut server = Server { instructions, ..Server::unintroduced(revision) };
@@ -120,15 +114,15 @@ pub fn read(result: &RawValue) -> Result<Server, HandshakeError> {
             _ => {}
         });
     }
-    Ok(server)
+    Ok((revision, server))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(json: &str) -> Result<Server, HandshakeError> {
-        read(serde_json::from_str(json).unwrap())
+    fn of(json: &str) -> Result<(Revision, Server), HandshakeError> {
+        read(Raw::parse(json).unwrap())
     }
 
     #[test]
@@ -137,8 +131,8 @@ mod tests {
             let json = format!(
                 r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}},"instructions":"hi"}}"#
             );
-            let server = of(&json).unwrap();
-            assert_eq!(server.revision, revision);
+            let (agreed, server) = of(&json).unwrap();
+            assert_eq!((agreed, server.protocol_version), (revision, revision.as_str()));
             assert_eq!((server.name.as_str(), server.version.as_str()), ("s", "1"));
             assert_eq!(server.capabilities, r#"{"tools":{}}"#);
             assert_eq!(server.instructions.as_deref(), Some("hi"));
@@ -152,7 +146,7 @@ mod tests {
             r#"{"protocolVersion":"2025-06-18","capabilities":null,"serverInfo":null,"instructions":null}"#,
             r#"{"protocolVersion":"2025-06-18","serverInfo":7,"instructions":7}"#,
         ] {
-            let server = of(json).unwrap();
+            let (_, server) = of(json).unwrap();
             assert_eq!((server.name.as_str(), server.instructions), ("", None), "{json}");
         }
     }

@@ -1,25 +1,49 @@
 //! JSON that stays text: checked where it must be, never rebuilt.
 
-use std::borrow::Cow;
-use std::fmt;
+use alloc::borrow::Cow;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
-/// Why a text cannot be sent as a JSON object.
+use crate::prelude::*;
+
+/// Why a text is not the JSON that it should be.
 #[derive(Debug, Error)]
-pub enum ObjectError {
+pub enum JsonError {
     /// It is not JSON.
     #[error("not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
     /// It is JSON, but no object.
     #[error("not a JSON object")]
     NotAnObject,
+    /// It is JSON, but no array.
+    #[error("not a JSON array")]
+    NotAnArray,
     /// A string in it holds half of a surrogate pair, which is no Unicode text: servers differ in
     /// what they make of it.
     #[error("a lone surrogate escape in a string")]
     LoneSurrogate,
+}
+
+/// A JSON value as it stands in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Takes a text that holds one JSON value.
+    ///
+    /// # Errors
+    ///
+    /// If it does not.
+    pub fn parse(text: &'a str) -> Result<Self, JsonError> {
+        let IgnoredAny = serde_json::from_str(text)?;
+        Ok(Self(text.trim_ascii()))
+    }
+
+    /// Its text, without space around it.
+    pub fn get(self) -> &'a str {
+        self.0
+    }
 }
 
 /// A JSON object as its author wrote it, on one line.
@@ -32,22 +56,19 @@ impl Object {
     ///
     /// # Errors
     ///
-    /// [`ObjectError`] says what is wrong with the text.
-    pub fn parse(text: String) -> Result<Self, ObjectError> {
-        let raw: &RawValue = serde_json::from_str(&text)?;
-        let object = raw.get();
+    /// [`JsonError`] says what is wrong with the text.
+    pub fn parse(text: String) -> Result<Self, JsonError> {
+        let object = Raw::parse(&text)?.get();
         if !object.starts_with('{') {
-            return Err(ObjectError::NotAnObject);
+            return Err(JsonError::NotAnObject);
         }
         if has_lone_surrogate(object) {
-            return Err(ObjectError::LoneSurrogate);
+            return Err(JsonError::LoneSurrogate);
         }
-        // Inside a string, JSON allows no raw line break, so that each of them stands between tokens.
-        let breaks = |c: char| c == '\n' || c == '\r';
-        if object.len() == text.len() && !object.contains(breaks) {
+        if object.len() == text.len() && !object.contains('\n') && !object.contains('\r') {
             return Ok(Self(text));
         }
-        Ok(Self(object.replace(breaks, " ")))
+        Ok(Self(on_one_line(object)))
     }
 
     /// The object's text.
@@ -57,74 +78,101 @@ impl Object {
 
     /// What stands between its braces, without surrounding space: empty for `{}`.
     pub fn members(&self) -> &str {
-        self.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().trim()
+        self.0.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().trim_ascii()
     }
+}
+
+/// A valid JSON text without line breaks. Inside a string there are none, so that each of them stands
+/// between tokens, where a space does as well.
+pub fn on_one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
 }
 
 /// Whether a valid JSON text holds an escape of half a surrogate pair.
 fn has_lone_surrogate(json: &str) -> bool {
     let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let escape = &rest[at..];
-        let Some(unit) = code_unit(escape) else {
-            // A short escape: two characters, the second of which may be a backslash.
-            rest = escape.get(2..).unwrap_or_default();
-            continue;
+    while let Some((_, escape)) = rest.split_once('\\') {
+        let Some((_, after)) = escaped(escape) else {
+            return true;
         };
-        let after = escape.get(6..).unwrap_or_default();
-        rest = match unit {
-            0xd800..=0xdbff if matches!(code_unit(after), Some(0xdc00..=0xdfff)) => {
-                after.get(6..).unwrap_or_default()
-            }
-            0xd800..=0xdfff => return true,
-            _ => after,
-        };
+        rest = after;
     }
     false
 }
 
-/// The code unit of a `\uXXXX` at the start of the text.
-fn code_unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok()
+/// The character that an escape stands for, and the text after it; none for half a surrogate pair.
+/// The text is valid, and begins after the escape's backslash.
+fn escaped(text: &str) -> Option<(char, &str)> {
+    let mut chars = text.chars();
+    let c = match chars.next()? {
+        'u' => {
+            let (unit, rest) = code_unit(chars.as_str())?;
+            if let Some(c) = char::from_u32(unit.into()) {
+                return Some((c, rest));
+            }
+            let (low, rest) = code_unit(rest.strip_prefix("\\u")?)?;
+            return Some((char::decode_utf16([unit, low]).next()?.ok()?, rest));
+        }
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        itself => itself,
+    };
+    Some((c, chars.as_str()))
+}
+
+/// The code unit that four hexadecimal digits name, and the text after them.
+fn code_unit(text: &str) -> Option<(u16, &str)> {
+    let (digits, rest) = text.split_at_checked(4)?;
+    Some((u16::from_str_radix(digits, 16).ok()?, rest))
+}
+
+/// The string that a value is, if it is one.
+pub fn string(value: Raw<'_>) -> Option<String> {
+    unescaped(value).map(Cow::into_owned)
+}
+
+/// The string that a value is, borrowed where it has no escapes.
+fn unescaped(value: Raw<'_>) -> Option<Cow<'_, str>> {
+    let mut rest = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !rest.contains('\\') {
+        return Some(Cow::Borrowed(rest));
+    }
+    let mut text = String::with_capacity(rest.len());
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        let (c, after) = escaped(escape)?;
+        text.push_str(plain);
+        text.push(c);
+        rest = after;
+    }
+    text.push_str(rest);
+    Some(Cow::Owned(text))
 }
 
 /// Appends a text as a JSON string.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    // Writing a string into a vector cannot fail.
-    let _ = serde_json::to_writer(out, text);
+    // A string can always be written.
+    out.extend(serde_json::to_vec(text).unwrap_or_default());
 }
 
 /// Reads an object, and hands each member to `each`: its name, and its value as it stands. What came
-/// before an error was handed on.
-///
-/// One reader serves every object, whatever is looked for in it: a type of its own for each would be
-/// easier on the eye, and cost the component half as much again.
+/// before an error was handed on. A name with half a surrogate pair in it, which is JSON but no text,
+/// is handed on as it stands: it must not hide the members beside it.
 ///
 /// # Errors
 ///
 /// If the text is not one JSON object.
-pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> Result<(), serde_json::Error> {
-    struct Members<'f, 'a>(&'f mut dyn FnMut(&str, &'a RawValue));
-
-    impl<'de> Visitor<'de> for Members<'_, 'de> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(Name(name)) = map.next_key()? {
-                (self.0)(&name, map.next_value()?);
-            }
-            Ok(())
-        }
-    }
-
-    let mut input = serde_json::Deserializer::from_str(text);
-    input.deserialize_map(Members(each))?;
-    input.end()
+pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, Raw<'a>)) -> Result<(), JsonError> {
+    let read = Rest(text).list('{', '}', &mut |rest| {
+        let raw = rest.value().filter(|name| name.get().starts_with('"'))?;
+        let name = unescaped(raw).unwrap_or(Cow::Borrowed(raw.get()));
+        rest.skip(':')?;
+        each(&name, rest.value()?);
+        Some(())
+    });
+    read.ok_or_else(|| error_in(text, JsonError::NotAnObject))
 }
 
 /// Reads an array, and hands each element to `each` as it stands: however many there are, none is kept.
@@ -133,59 +181,58 @@ pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, &'a RawValue)) -> R
 /// # Errors
 ///
 /// If the text is not one JSON array.
-pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(&'a RawValue)) -> Result<(), serde_json::Error> {
-    struct Elements<'f, 'a>(&'f mut dyn FnMut(&'a RawValue));
+pub fn elements<'a>(text: &'a str, each: &mut dyn FnMut(Raw<'a>)) -> Result<(), JsonError> {
+    let read = Rest(text).list('[', ']', &mut |rest| {
+        each(rest.value()?);
+        Some(())
+    });
+    read.ok_or_else(|| error_in(text, JsonError::NotAnArray))
+}
 
-    impl<'de> Visitor<'de> for Elements<'_, 'de> {
-        type Value = ();
+/// Why a text could not be read as a list.
+fn error_in(text: &str, not_a_list: JsonError) -> JsonError {
+    Raw::parse(text).err().unwrap_or(not_a_list)
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
+/// What is left of a text that is read token by token. `serde_json` reads the values: as they stand,
+/// each by the same code. A type with a reader of its own for each kind of object would be easier on
+/// the eye, and cost the component as much again as all the rest of the protocol.
+struct Rest<'a>(&'a str);
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-            while let Some(element) = elements.next_element()? {
-                (self.0)(element);
+impl<'a> Rest<'a> {
+    /// Reads a list in brackets, and nothing after it.
+    fn list(mut self, open: char, close: char, item: &mut dyn FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.skip(open)?;
+        if self.skip(close).is_none() {
+            item(&mut self)?;
+            while self.skip(close).is_none() {
+                self.skip(',')?;
+                item(&mut self)?;
             }
-            Ok(())
         }
+        self.next().is_empty().then_some(())
     }
 
-    let mut input = serde_json::Deserializer::from_str(text);
-    input.deserialize_seq(Elements(each))?;
-    input.end()
-}
+    /// What comes next, after white space.
+    fn next(&self) -> &'a str {
+        let space = self.0.bytes().take_while(|byte| b" \t\n\r".contains(byte)).count();
+        self.0.get(space..).unwrap_or_default()
+    }
 
-/// The string that a value is, if it is one.
-pub fn string(value: &RawValue) -> Option<String> {
-    serde_json::from_str(value.get()).ok()
-}
+    /// Takes a token, if it comes next.
+    fn skip(&mut self, token: char) -> Option<()> {
+        self.0 = self.next().strip_prefix(token)?;
+        Some(())
+    }
 
-/// A member's name, borrowed where it has no escapes. Half a surrogate pair in it, which is JSON but no
-/// text, is replaced: it must not hide the members beside it.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Bytes;
-
-        impl<'de> Visitor<'de> for Bytes {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a member's name")
-            }
-
-            fn visit_borrowed_bytes<E>(self, name: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(String::from_utf8_lossy(name))
-            }
-
-            fn visit_bytes<E>(self, name: &[u8]) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(String::from_utf8_lossy(name).into_owned()))
-            }
-        }
-
-        input.deserialize_bytes(Bytes).map(Self)
+    /// Takes the value that comes next.
+    fn value(&mut self) -> Option<Raw<'a>> {
+        let text = self.next();
+        let mut values = serde_json::Deserializer::from_str(text).into_iter();
+        let IgnoredAny = values.next()?.ok()?;
+        let (value, rest) = text.split_at_checked(values.byte_offset())?;
+        self.0 = rest;
+        Some(Raw(value))
     }
 }
 
@@ -218,10 +265,10 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for text in ["null", "[]", "7", "\"{}\""] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::NotAnObject)), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::NotAnObject)), "{text}");
         }
         for text in ["", "{", "{}{}", "{\"a\":\"\n\"}", "{'a':1}", "{\"a\":nul}"] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::Syntax(_))), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::Syntax(_))), "{text}");
         }
     }
 
@@ -234,8 +281,53 @@ mod tests {
             r#"{"s":"\ud83d\ud83d\ude00"}"#,
             r#"{"\udc00":1}"#,
         ] {
-            assert!(matches!(Object::parse(text.to_owned()), Err(ObjectError::LoneSurrogate)), "{text}");
+            assert!(matches!(Object::parse(text.to_owned()), Err(JsonError::LoneSurrogate)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_string_is_read_as_its_author_meant_it() {
+        let read = |json: &str| string(Raw::parse(json).unwrap());
+        for (json, text) in [
+            (r#""""#, ""),
+            (r#""plain""#, "plain"),
+            (r#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#""\u0069\u00e9 \ud83d\ude00!""#, "i\u{e9} \u{1f600}!"),
+            (r#""\\u0069""#, "\\u0069"),
+        ] {
+            assert_eq!(read(json).as_deref(), Some(text), "{json}");
+            assert_eq!(serde_json::from_str::<String>(json).unwrap(), text);
+        }
+        for json in [r#""\ud83d""#, r#""\ude00""#, r#""\ud83d\u0069""#, "7", "null", "[]"] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_as_far_as_it_goes() {
+        let names = |text: &str| {
+            let mut names = Vec::new();
+            let read = members(text, &mut |name, value| names.push(format!("{name}={}", value.get())));
+            (names.join(" "), read.is_ok())
+        };
+        for (text, found, whole) in [
+            ("{}", "", true),
+            (" { } \n", "", true),
+            (r#"{"\ud800":1,"a":2}"#, r#""\ud800"=1 a=2"#, true),
+            (r#"{"a":1,"\u0062" : [ 2 ] }"#, "a=1 b=[ 2 ]", true),
+            (r#"{"a":1,}"#, "a=1", false),
+            (r#"{"a":1 "b":2}"#, "a=1", false),
+            (r#"{"a":1}{"#, "a=1", false),
+            (r#"{"a":1,"b":"#, "a=1", false),
+            (r#"{"a":1,2:3}"#, "a=1", false),
+            (r#"{,"a":1}"#, "", false),
+            ("{\u{c}}", "", false),
+        ] {
+            assert_eq!(names(text), (found.to_owned(), whole), "{text}");
+        }
+        assert!(matches!(members("[]", &mut |_, _| {}), Err(JsonError::NotAnObject)));
+        assert!(matches!(elements("{}", &mut |_| {}), Err(JsonError::NotAnArray)));
+        assert!(matches!(elements("[1,]", &mut |_| {}), Err(JsonError::Syntax(_))));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Nothing here allocates in proportion to a message: members are slices of it.
 
-use std::fmt;
+use core::fmt;
 
-use serde_json::value::RawValue;
+use crate::prelude::*;
 
-use super::json;
+use super::json::{self, JsonError, Raw};
 
 /// The id of a request of ours. Ids rise and are never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,12 +68,12 @@ pub enum Message<'a> {
         /// Whose.
         id: ResponseId,
         /// Its `result`, or its `error`.
-        body: Result<&'a RawValue, &'a RawValue>,
+        body: Result<Raw<'a>, Raw<'a>>,
     },
     /// A request of the server's. Its ids are its own: they never name a request of ours.
     Request {
         /// To be sent back as it is.
-        id: &'a RawValue,
+        id: Raw<'a>,
         /// What it asks for.
         method: String,
     },
@@ -82,7 +82,7 @@ pub enum Message<'a> {
         /// What it is about.
         method: String,
         /// Its `params`.
-        params: Option<&'a RawValue>,
+        params: Option<Raw<'a>>,
     },
 }
 
@@ -99,7 +99,7 @@ pub struct Malformed {
 /// it was an array.
 pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) -> bool {
     let frame = frame.strip_prefix(b"\xef\xbb\xbf").unwrap_or(frame);
-    let (text, broken) = match std::str::from_utf8(frame) {
+    let (text, broken) = match core::str::from_utf8(frame) {
         Ok(text) => (text, None),
         Err(error) => (valid_prefix(frame, error.valid_up_to()), Some(error)),
     };
@@ -114,7 +114,10 @@ pub fn read<'a>(frame: &'a [u8], each: &mut dyn FnMut(Result<Message<'a>, Malfor
             Ok(_) => None,
             Err(malformed) => malformed.request,
         };
-        message = Err(Malformed { request, reason: format!("not UTF-8: {error}") });
+        message = Err(Malformed {
+            request,
+            reason: format!("not UTF-8: no character at byte {}", error.valid_up_to()),
+        });
     }
     each(message);
     false
@@ -138,7 +141,7 @@ pub fn salvage(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 /// object again.
 fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
     let at = tail.windows(4).rposition(|window| window == b"\"id\"")?;
-    let rest = std::str::from_utf8(&tail[at..]).ok()?;
+    let rest = core::str::from_utf8(&tail[at..]).ok()?;
     let object = format!("{{{rest}");
     let (members, read) = Members::read(&object);
     read.ok()?;
@@ -146,7 +149,7 @@ fn salvage_tail(tail: &[u8]) -> Option<RequestId> {
 }
 
 fn valid_prefix(bytes: &[u8], length: usize) -> &str {
-    std::str::from_utf8(&bytes[..length]).unwrap_or_default()
+    core::str::from_utf8(&bytes[..length]).unwrap_or_default()
 }
 
 fn read_array<'a>(text: &'a str, each: &mut dyn FnMut(Result<Message<'a>, Malformed>)) {
@@ -159,26 +162,26 @@ fn read_one(text: &str) -> Result<Message<'_>, Malformed> {
     let (members, read) = Members::read(text);
     match read {
         Ok(()) => members.message(),
-        Err(error) => Err(members.malformed(error.to_string())),
+        Err(error) => Err(members.malformed(&error.to_string())),
     }
 }
 
 /// The members that JSON-RPC knows. What was read before an error stays.
 #[derive(Default)]
 struct Members<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<Raw<'a>>,
+    id: Option<Raw<'a>>,
+    method: Option<Raw<'a>>,
+    params: Option<Raw<'a>>,
+    result: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
     /// The member that stood twice.
     twice: Option<&'static str>,
 }
 
 impl<'a> Members<'a> {
     /// Reads an object as far as it can be read.
-    fn read(text: &'a str) -> (Self, Result<(), serde_json::Error>) {
+    fn read(text: &'a str) -> (Self, Result<(), JsonError>) {
         let mut members = Self::default();
         let read = json::members(text, &mut |name, value| {
             let twice = members.slot(name).and_then(|(name, slot)| slot.replace(value).map(|_| name));
@@ -187,7 +190,7 @@ impl<'a> Members<'a> {
         (members, read)
     }
 
-    fn slot(&mut self, name: &str) -> Option<(&'static str, &mut Option<&'a RawValue>)> {
+    fn slot(&mut self, name: &str) -> Option<(&'static str, &mut Option<Raw<'a>>)> {
         Some(match name {
             "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
             "id" => ("id", &mut self.id),
@@ -207,13 +210,13 @@ impl<'a> Members<'a> {
         ResponseId::parse(id.get()).request()
     }
 
-    fn malformed(&self, reason: impl Into<String>) -> Malformed {
-        Malformed { request: self.answered(), reason: reason.into() }
+    fn malformed(&self, reason: &str) -> Malformed {
+        Malformed { request: self.answered(), reason: reason.to_owned() }
     }
 
     fn message(self) -> Result<Message<'a>, Malformed> {
         if let Some(name) = self.twice {
-            return Err(self.malformed(format!("the member `{name}` stands twice")));
+            return Err(self.malformed(&format!("the member `{name}` stands twice")));
         }
         if self.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return Err(self.malformed("no JSON-RPC 2.0 message"));

@@ -1,6 +1,8 @@
 //! The messages we send.
 
-use super::json::{Object, push_string};
+use crate::prelude::*;
+
+use super::json::{Object, on_one_line, push_string};
 use super::jsonrpc::RequestId;
 use super::revision::Revision;
 
@@ -103,7 +105,7 @@ pub fn initialized(revision: Revision) -> Outgoing {
 pub fn answer(id: &str, method: &str, revision: Option<Revision>) -> Outgoing {
     let mut out = Vec::with_capacity(128);
     push(&mut out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    push(&mut out, &id.replace(['\n', '\r'], " "));
+    push(&mut out, &on_one_line(id));
     if method == "ping" {
         push(&mut out, ",\"result\":{}}");
     } else {

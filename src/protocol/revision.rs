@@ -1,6 +1,6 @@
 //! The protocol revisions this client speaks, and what differs between them.
 
-use std::fmt;
+use core::fmt;
 
 /// A released revision of MCP, oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,12 +19,15 @@ impl Revision {
     /// Every revision, oldest first.
     pub const ALL: [Self; 4] = [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
 
+    /// The oldest.
+    pub const OLDEST: Self = Self::V2024_11_05;
+
     /// The newest, which the handshake offers.
     pub const LATEST: Self = Self::V2025_11_25;
 
     /// The revision of this name; `None` if this client does not speak it.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+        Self::ALL.iter().copied().find(|revision| revision.as_str() == name)
     }
 
     /// Its name on the wire.

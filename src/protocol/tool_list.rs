@@ -1,9 +1,10 @@
 //! One page of a `tools/list`.
 
-use serde_json::value::RawValue;
 use thiserror::Error;
 
-use super::json;
+use crate::prelude::*;
+
+use super::json::{self, JsonError, Raw};
 
 /// A tool as the server lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct Page {
 pub enum PageError {
     /// It is not an object, or its tools are not an array.
     #[error("not a list of tools: {0}")]
-    Syntax(#[from] serde_json::Error),
+    Syntax(#[from] JsonError),
     /// It has no tools.
     #[error("a list without tools")]
     NoTools,
@@ -44,7 +45,7 @@ pub enum PageError {
 /// # Errors
 ///
 /// If the result is not a list of tools.
-pub fn read(result: &RawValue) -> Result<Page, PageError> {
+pub fn read(result: Raw<'_>) -> Result<Page, PageError> {
     let (mut tools, mut cursor) = (None, None);
     json::members(result.get(), &mut |name, value| match name {
         "tools" => tools = Some(value),
@@ -58,7 +59,7 @@ pub fn read(result: &RawValue) -> Result<Page, PageError> {
     Ok(page)
 }
 
-fn tool(entry: &RawValue) -> Option<Tool> {
+fn tool(entry: Raw<'_>) -> Option<Tool> {
     let (mut tool_name, mut description) = (None, None);
     let object = json::members(entry.get(), &mut |name, value| match name {
         "name" => tool_name = json::string(value),
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Result<Page, PageError> {
-        read(serde_json::from_str(json).unwrap())
+        read(Raw::parse(json).unwrap())
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! The call *was* answered. Whatever a look at the answer finds wrong is a warning, never a failure
 //! that would invite another call (contract, section 2).
 
-use serde_json::value::RawValue;
+use crate::prelude::*;
+use crate::text::cut;
 
-use super::json;
+use super::json::{self, Raw};
 
 /// The kinds of content block that a revision defines, as they stand in a message.
 const BLOCKS: [&str; 5] = ["\"text\"", "\"image\"", "\"audio\"", "\"resource_link\"", "\"resource\""];
@@ -25,15 +26,15 @@ pub struct Reading {
 }
 
 impl Reading {
-    fn warn(&mut self, warning: impl Into<String>) {
+    fn warn(&mut self, warning: &str) {
         if self.warnings.len() < WARNINGS {
-            self.warnings.push(warning.into());
+            self.warnings.push(warning.to_owned());
         }
     }
 }
 
 /// Reads a result, whatever it holds.
-pub fn read(result: &RawValue) -> Reading {
+pub fn read(result: Raw<'_>) -> Reading {
     let mut reading = Reading::default();
     let mut content = None;
     let object = json::members(result.get(), &mut |name, value| match (name, value.get()) {
@@ -54,7 +55,7 @@ pub fn read(result: &RawValue) -> Reading {
     reading
 }
 
-fn read_content(content: &RawValue, reading: &mut Reading) {
+fn read_content(content: Raw<'_>, reading: &mut Reading) {
     let mut index = 0_usize;
     let array = json::elements(content.get(), &mut |block| {
         let mut kind = None;
@@ -65,10 +66,10 @@ fn read_content(content: &RawValue, reading: &mut Reading) {
             }
         });
         match kind {
-            None => reading.warn(format!("content block {index} has no type")),
+            None => reading.warn(&format!("content block {index} has no type")),
             Some(kind) if !BLOCKS.contains(&kind) => {
-                let kind: String = kind.trim_matches('"').chars().take(64).collect();
-                reading.warn(format!("content block {index} is of the unknown type `{kind}`"));
+                let kind = cut(kind.trim_matches('"'), 64);
+                reading.warn(&format!("content block {index} is of the unknown type `{kind}`"));
             }
             Some(_) => {}
         }
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Reading {
-        read(serde_json::from_str(json).unwrap())
+        read(Raw::parse(json).unwrap())
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //!   that the attempt did not run, or a grant of the caller's.
 //! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation, Outgoing};
 use crate::protocol::revision::Revision;
@@ -78,6 +79,19 @@ pub struct Doubt {
     pub cause: Cause,
 }
 
+/// How a call ends.
+#[derive(Debug)]
+pub enum Ending {
+    /// An answer came.
+    Answered(Outcome),
+    /// Nobody can say whether its last attempt ran.
+    Unknown(Cause),
+    /// Its last attempt is known not to have run.
+    Refuted(NotExecuted),
+    /// It is given up: for the cause if an attempt of it may have run, else for the reason.
+    GivenUp(Cause, NotExecuted),
+}
+
 impl Ready {
     /// A call that nobody has seen yet.
     pub fn new(invocation: Invocation) -> Self {
@@ -137,45 +151,22 @@ impl Call {
         self.attempt().map(|attempt| attempt.request)
     }
 
-    /// Ends the call without an answer, for `cause`; or, if no attempt may have run, for `reason`.
-    pub fn end(self, cause: Cause, reason: NotExecuted) -> Verdict {
-        match (self.stage(), &self.doubt) {
-            (Stage::Waiting, None) => Err(reason),
-            // Only an earlier attempt is in doubt, and what ended the call did not concern it.
-            (_, Some(_)) if self.attempt().is_none() => Ok(self.unknown_as_doubted()),
-            _ => Ok(self.unknown(cause)),
-        }
-    }
-
-    /// Ends the call because its last attempt is known not to have run.
-    pub fn refuted(self, reason: NotExecuted) -> Verdict {
-        match self.doubt {
-            None => Err(reason),
-            Some(_) => Ok(self.unknown_as_doubted()),
-        }
-    }
-
-    /// Ends the call with an unknown outcome.
-    pub fn unknown(self, cause: Cause) -> Outcome {
+    /// The verdict of a call that ends so.
+    pub fn verdict(mut self, ending: Ending) -> Verdict {
         let stage = self.stage();
-        self.unknown_at(stage, cause)
-    }
-
-    fn unknown_as_doubted(mut self) -> Outcome {
-        match self.doubt.take() {
-            Some(Doubt { stage, cause }) => self.unknown_at(stage, cause),
-            None => self.unknown(Cause::Closed),
-        }
-    }
-
-    fn unknown_at(self, stage: Stage, cause: Cause) -> Outcome {
-        Outcome::Unknown(UnknownOutcome {
-            call: self.id,
-            key: self.key,
-            tool: self.tool,
-            attempts: self.attempts,
-            stage,
-            cause,
-        })
+        let (stage, cause) = match (ending, self.doubt.take()) {
+            (Ending::Answered(outcome), _) => return Ok(outcome),
+            (Ending::Unknown(cause), _) => (stage, cause),
+            (Ending::Refuted(_), Some(doubt)) => (doubt.stage, doubt.cause),
+            (Ending::Refuted(reason), None) => return Err(reason),
+            // Only an earlier attempt is in doubt, and what ended the call did not concern it.
+            (Ending::GivenUp(..), Some(doubt)) if self.attempt().is_none() => (doubt.stage, doubt.cause),
+            (Ending::GivenUp(_, reason), None) if stage == Stage::Waiting => return Err(reason),
+            (Ending::GivenUp(cause, _), _) => (stage, cause),
+        };
+        let Self { id, key, tool, attempts, .. } = self;
+        let message = UnknownOutcome::message(&tool, attempts, &cause);
+        let unknown = UnknownOutcome { call: id, key, tool, attempts, stage, cause, message };
+        Ok(Outcome::UnknownOutcome(unknown))
     }
 }

@@ -1,12 +1,13 @@
 //! Calls: begin, hand over, end.
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::json::Object;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
 
-use super::call::{Call, Doubt, Ready, State};
+use super::call::{Call, Doubt, Ending, Ready, State};
 use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
@@ -58,7 +59,7 @@ impl Session {
             return Err(NotExecuted::InvalidCall(reason));
         }
         if self.in_flight() >= self.options.limits.in_flight {
-            let detail = format!("{} calls are in flight, as many as may be", self.in_flight());
+            let detail = &format!("{} calls are in flight, as many as may be", self.in_flight());
             return Err(NotExecuted::NotSent(Failure::new(FailureKind::Busy, detail)));
         }
         self.ensure_link(now)?;
@@ -86,7 +87,7 @@ impl Session {
             earlier: Vec::new(),
             state: State::Ready(Ready::new(invocation)),
         };
-        self.calls.insert(id, Box::new(call));
+        self.calls.insert(id, call);
         self.queue.push_back(Queued::Call(id));
         Ok(id)
     }
@@ -119,12 +120,12 @@ impl Session {
             return false;
         };
         if let Some(attempt) = call.attempt() {
-            let reason = if cause == Cause::TimedOut { "deadline" } else { "cancelled" };
+            let reason = if kind == FailureKind::TimedOut { "deadline" } else { "cancelled" };
             self.stop_waiting(attempt, reason);
         }
         let mut failure = Failure::new(kind, detail);
         failure.detail.extend(self.tries.words());
-        self.end(call, |call| call.end(cause, NotExecuted::NotSent(failure)));
+        self.end(call, Ending::GivenUp(cause, NotExecuted::NotSent(failure)));
         true
     }
 
@@ -141,7 +142,7 @@ impl Session {
     pub(super) fn hand_over(&mut self, generation: Generation, id: CallId) -> Option<Action> {
         let revision = self.connections.get(&generation)?.revision()?;
         let call = self.calls.get_mut(&id)?;
-        let State::Ready(ready) = std::mem::replace(&mut call.state, State::Moving) else {
+        let State::Ready(ready) = core::mem::replace(&mut call.state, State::Moving) else {
             return None;
         };
         let request = self.ids.request();
@@ -222,7 +223,7 @@ impl Session {
             _ => None,
         };
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = core::mem::replace(&mut call.state, State::Moving)
         {
             let stage = handed_over.stage;
             match handed_over.retry(permit) {
@@ -231,7 +232,7 @@ impl Session {
                         call.doubt = Some(Doubt { stage, cause });
                     }
                     call.state = State::Ready(ready);
-                    self.calls.insert(id, call);
+                    self.calls.insert(id, *call);
                     self.queue.push_front(Queued::Call(id));
                     self.want_link(now);
                     return;
@@ -239,10 +240,11 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
-        self.end(call, |call| match refused {
-            Some(cause) if call.doubt.is_none() => Ok(call.unknown(cause)),
-            _ => call.refuted(reason),
-        });
+        let ending = match refused {
+            Some(cause) if call.doubt.is_none() => Ending::Unknown(cause),
+            _ => Ending::Refuted(reason),
+        };
+        self.end(call, ending);
     }
 
     /// Nobody can say whether a call's attempt ran.
@@ -253,16 +255,18 @@ impl Session {
         let permit = (now < call.deadline && self.may_have_link(now))
             .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
             .flatten();
+        // How far any attempt came: an earlier one may have come further.
+        let stage = call.stage();
         if let Some(permit) = permit
-            && let State::HandedOver(handed_over) = std::mem::replace(&mut call.state, State::Moving)
+            && let State::HandedOver(handed_over) = core::mem::replace(&mut call.state, State::Moving)
         {
-            let (stage, request) = (handed_over.stage, handed_over.attempt.request);
+            let request = handed_over.attempt.request;
             match handed_over.retry(permit) {
                 Ok(ready) => {
                     call.doubt = Some(Doubt { stage, cause });
                     call.earlier.push(request);
                     call.state = State::Ready(ready);
-                    self.calls.insert(id, call);
+                    self.calls.insert(id, *call);
                     self.queue.push_back(Queued::Call(id));
                     self.want_link(now);
                     return;
@@ -270,7 +274,7 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
-        self.end(call, |call| Ok(call.unknown(cause)));
+        self.end(call, Ending::Unknown(cause));
     }
 
     /// Whether this request is the attempt of the call that is out, and not an earlier one.
@@ -281,7 +285,7 @@ impl Session {
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, |call| Ok(call.unknown(Cause::SessionReplaced)));
+            self.end(call, Ending::Unknown(Cause::SessionReplaced));
         }
     }
 
@@ -294,25 +298,25 @@ impl Session {
             handed_over.reached(Stage::Answered);
         }
         let outcome = answer(call.attempts);
-        self.end(call, |_| Ok(outcome));
+        self.end(call, Ending::Answered(outcome));
     }
 
     /// A call that is no longer held cannot get the connection it waits for.
     pub(super) fn call_cannot_connect(&mut self, id: CallId, reason: NotExecuted) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, |call| call.refuted(reason));
+            self.end(call, Ending::Refuted(reason));
         }
     }
 
     pub(super) fn close_calls(&mut self) {
         for (_, call) in self.calls.take() {
-            self.end(call, |call| call.end(Cause::Closed, NotExecuted::Closed));
+            self.end(call, Ending::GivenUp(Cause::Closed, NotExecuted::Closed));
         }
     }
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Box<Call>, verdict: impl FnOnce(Call) -> Verdict) {
+    fn end(&mut self, call: Box<Call>, ending: Ending) {
         let id = call.id;
         self.timers.remove(&(call.deadline, Timer::Call(id)));
         if matches!(call.state, State::Ready(_)) {
@@ -320,7 +324,7 @@ impl Session {
         }
         let mut requests = call.earlier.clone();
         requests.extend(call.request());
-        let verdict = verdict(*call);
+        let verdict = call.verdict(ending);
         self.await_late(id, &verdict, requests);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
@@ -331,7 +335,7 @@ impl Session {
 
     /// What is left to await of a call that ended.
     fn await_late(&mut self, id: CallId, verdict: &Verdict, requests: Vec<RequestId>) {
-        let Ok(Outcome::Unknown(unknown)) = verdict else {
+        let Ok(Outcome::UnknownOutcome(unknown)) = verdict else {
             for request in requests {
                 self.requests.remove(&request);
             }
@@ -358,17 +362,16 @@ impl Session {
         self.nothing_to_reconcile(id, none_to_come);
     }
 
-    /// A call whose caller went away before its verdict is cancelled, and its verdict told by an event.
+    /// A call whose caller went away before it took the verdict is cancelled; an event tells if it may
+    /// have run.
     pub fn abandon(&mut self, id: CallId) {
-        if !self.cancel(id) {
-            return;
+        if self.cancel(id) {
+            // Nobody takes it.
+            self.actions.retain(
+                |action| !matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id),
+            );
         }
-        let is_verdict =
-            |action: &Action| matches!(action, Action::Resolve(Resolution::Call(call, _)) if *call == id);
-        let Some(at) = self.actions.iter().position(is_verdict) else {
-            return;
-        };
-        if let Some(Action::Resolve(Resolution::Call(_, Ok(Outcome::Unknown(_))))) = self.actions.remove(at) {
+        if self.unsettled.attempts(id).is_some() {
             self.events.push(Event::Unclaimed(id));
         }
     }

@@ -1,7 +1,8 @@
 //! What happens beside the calls: a queue that nobody need read, bounded in number and bytes.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
+use crate::prelude::*;
 use crate::protocol::handshake::Server;
 
 use super::verdict::{CallId, Failure};
@@ -17,19 +18,41 @@ pub enum Event {
     LateAnswer(CallId),
     /// A call whose caller went away before its verdict, and whose outcome is unknown.
     Unclaimed(CallId),
-    /// Progress of a call; its params, verbatim.
-    Progress(CallId, String),
+    /// Progress of a call.
+    Progress(Progress),
     /// Another notification of the server's.
-    Notification {
-        /// Its method.
-        method: String,
-        /// Its params, verbatim.
-        params: Option<String>,
-    },
-    /// Something odd, and how often in a row.
-    Diagnostic(String, u32),
+    Notification(Notification),
+    /// Something odd.
+    Diagnostic(Diagnostic),
     /// So many events were dropped.
     Dropped(u64),
+}
+
+/// Progress of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The call.
+    pub call: CallId,
+    /// The notification's `params`, verbatim.
+    pub params: String,
+}
+
+/// A notification of the server's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Its method.
+    pub method: String,
+    /// Its `params`, verbatim.
+    pub params: Option<String>,
+}
+
+/// Something odd, counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What, in words.
+    pub text: String,
+    /// How often in a row.
+    pub count: u32,
 }
 
 impl Event {
@@ -37,13 +60,15 @@ impl Event {
     fn size(&self) -> usize {
         match self {
             Self::Connected(server) => {
-                let Server { name, version, capabilities, instructions, revision: _ } = server;
+                let Server { name, version, capabilities, instructions, protocol_version: _ } = server;
                 let instructions = instructions.as_ref().map_or(0, String::len);
                 name.len() + version.len() + capabilities.len() + instructions
             }
-            Self::Progress(_, params) => params.len(),
-            Self::Notification { method, params } => method.len() + params.as_ref().map_or(0, String::len),
-            Self::Diagnostic(text, _) => text.len(),
+            Self::Progress(progress) => progress.params.len(),
+            Self::Notification(Notification { method, params }) => {
+                method.len() + params.as_ref().map_or(0, String::len)
+            }
+            Self::Diagnostic(diagnostic) => diagnostic.text.len(),
             Self::Disconnected(failure) => failure.detail.iter().map(String::len).sum(),
             Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
         }
@@ -80,21 +105,20 @@ impl Events {
     }
 
     /// Adds a diagnostic; the same one again only counts.
-    pub fn diagnose(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if let Some(Event::Diagnostic(last, count)) = self.queue.back_mut()
-            && *last == text
+    pub fn diagnose(&mut self, text: &str) {
+        if let Some(Event::Diagnostic(last)) = self.queue.back_mut()
+            && last.text == text
         {
-            *count = count.saturating_add(1);
+            last.count = last.count.saturating_add(1);
             return;
         }
-        self.push(Event::Diagnostic(text, 1));
+        self.push(Event::Diagnostic(Diagnostic { text: text.to_owned(), count: 1 }));
     }
 
     /// The next event. That some were dropped is told first: they were older.
     pub fn pop(&mut self) -> Option<Event> {
         if self.dropped > 0 {
-            return Some(Event::Dropped(std::mem::take(&mut self.dropped)));
+            return Some(Event::Dropped(core::mem::take(&mut self.dropped)));
         }
         let event = self.queue.pop_front()?;
         self.bytes -= event.size();
@@ -112,7 +136,7 @@ mod tests {
     use super::*;
 
     fn notification(bytes: usize) -> Event {
-        Event::Notification { method: String::new(), params: Some("x".repeat(bytes)) }
+        Event::Notification(Notification { method: String::new(), params: Some("x".repeat(bytes)) })
     }
 
     #[test]
@@ -144,8 +168,8 @@ mod tests {
         (0..1000).for_each(|_| events.diagnose("odd"));
         events.diagnose("other");
         events.diagnose("odd");
-        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1000)));
-        assert_eq!(events.pop(), Some(Event::Diagnostic("other".into(), 1)));
-        assert_eq!(events.pop(), Some(Event::Diagnostic("odd".into(), 1)));
+        for (text, count) in [("odd", 1000), ("other", 1), ("odd", 1)] {
+            assert_eq!(events.pop(), Some(Event::Diagnostic(Diagnostic { text: text.into(), count })));
+        }
     }
 }

@@ -6,8 +6,8 @@
 //! `send` error (a lost connection, a lost answer, a deadline, a cancel: rows 13 to 15) proves nothing
 //! and never reaches this module.
 
-use serde_json::value::RawValue;
-
+use crate::prelude::*;
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::{self, Message, RequestId};
 
 use super::verdict::{Failure, NotExecuted, Refusal};
@@ -118,7 +118,8 @@ impl Body {
         if refusal.body.iter().all(u8::is_ascii_whitespace) {
             return Self::Empty;
         }
-        let json = serde_json::from_slice::<&RawValue>(&refusal.body).is_ok();
+        let text = core::str::from_utf8(&refusal.body).ok();
+        let json = text.is_some_and(|text| Raw::parse(text).is_ok());
         let mut body = if json { Self::OtherJson } else { Self::NotJson };
         jsonrpc::read(&refusal.body, &mut |message| {
             let of_message = match message {

@@ -1,12 +1,13 @@
 //! What arrives, and whom it concerns.
 
-use serde_json::value::RawValue;
-
+use crate::prelude::*;
+use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId};
-use crate::protocol::{json, message, tool_result};
+use crate::protocol::{message, tool_result};
+use crate::text::cut;
 
 use super::call::{HandedOver, State};
-use super::event::Event;
+use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
     Attempt, CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError,
@@ -73,19 +74,19 @@ impl Session {
         }
     }
 
-    fn response(&mut self, arrival: &Arrival<'_>, id: ResponseId, body: Result<&RawValue, &RawValue>) {
+    fn response(&mut self, arrival: &Arrival<'_>, id: ResponseId, body: Result<Raw<'_>, Raw<'_>>) {
         let request = match (id, arrival.channel) {
             (ResponseId::Exact(request) | ResponseId::AsString(request), None) => request,
             (ResponseId::Exact(request) | ResponseId::AsString(request), Some(channel)) => {
                 if request != channel {
                     let text = format!("an answer to request {request} on the channel of {channel}");
-                    return self.events.diagnose(text);
+                    return self.events.diagnose(&text);
                 }
                 request
             }
             // An error for nobody, on a channel that only one request has, is for that one.
             (ResponseId::Null, Some(channel)) if body.is_err() => {
-                self.events.diagnose(format!("an error without an id, on the channel of {channel}"));
+                self.events.diagnose(&format!("an error without an id, on the channel of {channel}"));
                 channel
             }
             (ResponseId::Null, _) => return self.events.diagnose("an answer without an id"),
@@ -97,11 +98,11 @@ impl Session {
             self.events.diagnose("an answer whose id is a string, to a request whose id is a number");
         }
         let Some(out) = self.requests.get(&request).copied() else {
-            return self.events.diagnose(format!("an answer to request {request}, which awaits none"));
+            return self.events.diagnose(&format!("an answer to request {request}, which awaits none"));
         };
         // An answer is one only on the connection that its attempt was made on.
         if out.generation != arrival.generation {
-            return self.events.diagnose(format!(
+            return self.events.diagnose(&format!(
                 "an answer to request {request} of connection {} on connection {}",
                 out.generation.0, arrival.generation.0
             ));
@@ -122,7 +123,7 @@ impl Session {
         arrival: &Arrival<'_>,
         call: CallId,
         request: RequestId,
-        body: Result<&RawValue, &RawValue>,
+        body: Result<Raw<'_>, Raw<'_>>,
     ) {
         let cause = match body {
             Ok(result) => match known(result) {
@@ -131,7 +132,10 @@ impl Session {
             },
             Err(error) => match RpcError::read(error) {
                 Some(error) => Cause::AnsweredWithError(error),
-                None => Cause::Undecodable(self.undecodable("an error that cannot be read", arrival.bytes)),
+                None => {
+                    let reason = "an error that cannot be read".to_owned();
+                    Cause::Undecodable(self.undecodable(reason, arrival.bytes))
+                }
             },
         };
         // An attempt is answered once: nothing comes for it any more, also not late.
@@ -169,7 +173,7 @@ impl Session {
     }
 
     /// An answer to a call that had ended as unknown.
-    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<&RawValue, &RawValue>) {
+    fn answer_came_late(&mut self, call: CallId, request: RequestId, body: Result<Raw<'_>, Raw<'_>>) {
         self.requests.remove(&request);
         let Ok(Ok(known)) = body.map(known) else {
             self.events.diagnose("a late answer that leaves its call's outcome unknown");
@@ -236,7 +240,7 @@ impl Session {
                 let arrival = Arrival { now, generation, bytes: head, channel };
                 self.answer_unreadable(&arrival, request, reason);
             }
-            None => self.events.diagnose(format!("skipped a message of {reason}")),
+            None => self.events.diagnose(&format!("skipped a message of {reason}")),
         }
     }
 
@@ -265,7 +269,7 @@ impl Session {
     }
 
     /// A request of the server's. No capability is declared, so that all but `ping` are refused.
-    fn request(&mut self, arrival: &Arrival<'_>, id: &RawValue, method: &str) {
+    fn request(&mut self, arrival: &Arrival<'_>, id: Raw<'_>, method: &str) {
         // It would be sent back, many times over, and kept until then.
         if id.get().len() > LONGEST_ID {
             return self.events.diagnose("a request of the server's with too long an id");
@@ -273,27 +277,28 @@ impl Session {
         let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
-            let method: String = method.chars().take(64).collect();
-            self.events.diagnose(format!("refused the server's request `{method}`"));
+            let method = cut(method, 64);
+            self.events.diagnose(&format!("refused the server's request `{method}`"));
         }
     }
 
-    fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<&RawValue>) {
+    fn notification(&mut self, arrival: &Arrival<'_>, method: String, params: Option<Raw<'_>>) {
         if method == "notifications/progress"
             && let Some(params) = params
             && let Some((call, request)) = self.progress_of(arrival, params)
         {
             self.heard(Attempt { generation: arrival.generation, request });
             self.progressed(arrival.now, call);
-            self.events.push(Event::Progress(call, params.get().to_owned()));
+            let params = params.get().to_owned();
+            self.events.push(Event::Progress(Progress { call, params }));
             return;
         }
         let params = params.map(|params| params.get().to_owned());
-        self.events.push(Event::Notification { method, params });
+        self.events.push(Event::Notification(Notification { method, params }));
     }
 
     /// The call whose progress this is, and the attempt: our tokens are the attempts' ids.
-    fn progress_of(&self, arrival: &Arrival<'_>, params: &RawValue) -> Option<(CallId, RequestId)> {
+    fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<(CallId, RequestId)> {
         let mut token = None;
         let object = json::members(params.get(), &mut |name, value| {
             if name == "progressToken" {
@@ -321,7 +326,7 @@ impl Session {
         }
     }
 
-    fn undecodable(&self, reason: impl Into<String>, bytes: &[u8]) -> Undecodable {
+    fn undecodable(&self, reason: String, bytes: &[u8]) -> Undecodable {
         Undecodable::new(reason, bytes, self.options.limits.cause_bytes)
     }
 }
@@ -342,7 +347,7 @@ struct Known {
 }
 
 /// Reads a result; the whole of it if it only asks for input.
-fn known(result: &RawValue) -> Result<Known, String> {
+fn known(result: Raw<'_>) -> Result<Known, String> {
     let reading = tool_result::read(result);
     let json = result.get().to_owned();
     if reading.input_required {

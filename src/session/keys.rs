@@ -1,7 +1,8 @@
 //! The callers' own names for calls. A name is used once, as far as the session remembers.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
+use crate::prelude::*;
 use crate::table::Table;
 
 /// The most names remembered.
@@ -20,7 +21,7 @@ pub(super) struct Keys {
 impl Keys {
     /// Uses a name. False if it is used already.
     pub(super) fn claim(&mut self, key: &str) -> bool {
-        if self.used.insert(key.to_owned(), ()).is_some() {
+        if !self.used.insert(key.to_owned(), ()) {
             return false;
         }
         self.order.push_back(key.to_owned());

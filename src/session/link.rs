@@ -3,11 +3,11 @@
 //! New messages go to one connection at most, the current one. A connection that turned out to take
 //! no more messages, while answers may still come on it, *lingers* until its calls have theirs.
 
-use std::time::Duration;
+use core::time::Duration;
 
-use serde_json::value::RawValue;
-
+use crate::prelude::*;
 use crate::protocol::handshake::{self, Server};
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Outgoing};
 use crate::protocol::revision::Revision;
@@ -21,9 +21,7 @@ use super::time::Instant;
 use super::verdict::{
     Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
 };
-use super::{
-    Action, Awaited, Control, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What,
-};
+use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What};
 
 /// How long calls wait for a transport that does not return from sending `notifications/initialized`:
 /// the server has answered, so that it is a matter of order only, and a call bears its own risk.
@@ -76,6 +74,7 @@ impl Link {
 /// A connection that is up.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
+    revision: Option<Revision>,
     server: Option<Server>,
     /// Messages of the session's own that are on their way.
     controls: usize,
@@ -84,7 +83,7 @@ pub(super) struct Connection {
 impl Connection {
     /// The revision agreed on, once it is.
     pub(super) fn revision(&self) -> Option<Revision> {
-        self.server.as_ref().map(|server| server.revision)
+        self.revision
     }
 }
 
@@ -148,8 +147,8 @@ impl Session {
     /// Tells everything that was in flight that its connection was replaced.
     fn tell_replaced(&mut self, now: Instant) {
         let mut reads = Vec::new();
-        for (request, Awaited { purpose, .. }) in self.requests.take() {
-            match purpose {
+        for (request, out) in self.requests.take() {
+            match out.purpose {
                 Purpose::Call(call) if self.is_out(call, request) => self.attempt_replaced(call),
                 // An earlier attempt of a call that goes on is left in doubt as it was.
                 Purpose::Call(_) => {}
@@ -170,7 +169,7 @@ impl Session {
             generations.push(generation);
         }
         self.connections = Table::default();
-        self.controls.clear();
+        self.actions.retain(|action| !matches!(action, Action::Send { .. }));
         self.link = Link::Down;
         for generation in generations {
             self.disconnect(generation);
@@ -199,7 +198,8 @@ impl Session {
         }
         self.connections.insert(generation, Connection::default());
         if let Some(initialised) = self.options.initialised {
-            self.introduce(generation, Server::unintroduced(initialised.revision));
+            let revision = initialised.revision;
+            self.introduce(generation, revision, Server::unintroduced(revision));
             self.up(now, generation);
             return;
         }
@@ -207,8 +207,7 @@ impl Session {
         self.requests.insert(request, Awaited { generation, purpose: Purpose::Initialize });
         self.link = Link::Initializing { generation, until };
         let message = handshake::initialize(request, &self.options.client);
-        self.controls
-            .push_back(Control { receipt: Receipt { generation, what: What::Request(request) }, message });
+        self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
     /// The answer to `initialize` came.
@@ -216,7 +215,7 @@ impl Session {
         &mut self,
         now: Instant,
         generation: Generation,
-        answer: Result<&RawValue, &RawValue>,
+        answer: Result<Raw<'_>, Raw<'_>>,
     ) {
         let Link::Initializing { generation: current, until } = self.link else {
             return;
@@ -225,9 +224,9 @@ impl Session {
             return;
         }
         let failure = |reason: String, error| HandshakeFailure { reason, error, failure: None };
-        let server = match answer {
+        let (revision, server) = match answer {
             Ok(result) => match handshake::read(result) {
-                Ok(server) => server,
+                Ok(agreed) => agreed,
                 Err(error) => return self.handshake_failed(now, failure(error.to_string(), None)),
             },
             Err(error) => {
@@ -241,17 +240,14 @@ impl Session {
                 return self.handshake_failed(now, failure(reason, error));
             }
         };
-        let revision = server.revision;
-        self.introduce(generation, server);
+        self.introduce(generation, revision, server);
         self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
-        self.controls.push_back(Control {
-            receipt: Receipt { generation, what: What::Initialized },
-            message: message::initialized(revision),
-        });
+        self.send(Receipt { generation, what: What::Initialized }, message::initialized(revision));
     }
 
-    fn introduce(&mut self, generation: Generation, server: Server) {
+    fn introduce(&mut self, generation: Generation, revision: Revision, server: Server) {
         if let Some(connection) = self.connections.get_mut(&generation) {
+            connection.revision = Some(revision);
             connection.server = Some(server);
         }
     }
@@ -265,7 +261,7 @@ impl Session {
         };
         self.link = Link::Up { generation };
         self.tries.succeeded();
-        for ticket in std::mem::take(&mut self.reconnects) {
+        for ticket in core::mem::take(&mut self.reconnects) {
             self.resolve(Resolution::Reconnect(ticket, Ok(server.clone())));
         }
         self.events.push(Event::Connected(server));
@@ -290,7 +286,7 @@ impl Session {
             Next::At(_) => {}
             Next::GiveUp(error) => {
                 let reason = error.into_reason();
-                for ticket in std::mem::take(&mut self.reconnects) {
+                for ticket in core::mem::take(&mut self.reconnects) {
                     self.resolve(Resolution::Reconnect(ticket, Err(reason.clone())));
                 }
                 self.fail_queue(&reason);
@@ -304,7 +300,7 @@ impl Session {
 
     /// Tells all that waits for a connection that none comes.
     fn fail_queue(&mut self, reason: &NotExecuted) {
-        for queued in std::mem::take(&mut self.queue) {
+        for queued in core::mem::take(&mut self.queue) {
             match queued {
                 Queued::Call(call) => self.call_cannot_connect(call, reason.clone()),
                 Queued::Read(ticket) => self.read_cannot_connect(ticket, reason),
@@ -316,7 +312,7 @@ impl Session {
         if self.link.deadline().is_none_or(|until| until > now) {
             return;
         }
-        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, format!("{what} took too long"));
+        let timed_out = |what: &str| Failure::new(FailureKind::TimedOut, &format!("{what} took too long"));
         match self.link {
             Link::Pausing { .. } => {
                 self.link = Link::Down;
@@ -415,7 +411,7 @@ impl Session {
         }
         connection.controls += 1;
         let receipt = Receipt { generation, what: What::Control };
-        self.controls.push_back(Control { receipt, message });
+        self.send(receipt, message);
     }
 
     /// What a failed `send` says of its connection: it takes no more messages, or its session ended.
@@ -458,9 +454,11 @@ impl Session {
     }
 
     /// A connection is gone, and with it whatever was awaited late on it.
-    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Awaited)> {
+    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
         self.connections.remove(&generation);
-        self.controls.retain(|control| control.receipt.generation != generation);
+        self.actions.retain(
+            |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
+        );
         let gone = self.requests.take_if(|out| out.generation == generation);
         for (_, out) in &gone {
             if let Purpose::Late(call) = out.purpose {

@@ -34,10 +34,10 @@ mod link;
 mod reads;
 mod reconcile;
 
-use std::cell::Cell;
-use std::collections::VecDeque;
-use std::rc::Rc;
+use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::prelude::*;
 use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
@@ -58,34 +58,29 @@ use unsettled::Unsettled;
 use verdict::{CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict};
 
 /// The source of ids, shared by all sessions of a component: no id is given twice in its life.
-#[derive(Clone, Debug, Default)]
-pub struct Ids(Rc<Counters>);
-
 #[derive(Debug, Default)]
-struct Counters {
-    call: Cell<u64>,
-    request: Cell<u64>,
+pub struct Ids {
+    call: AtomicU64,
+    request: AtomicU64,
 }
 
 impl Ids {
-    fn next(counter: &Cell<u64>) -> u64 {
-        let next = counter.get() + 1;
-        counter.set(next);
-        next
+    /// A source that has given none yet.
+    pub const fn new() -> Self {
+        Self { call: AtomicU64::new(0), request: AtomicU64::new(0) }
     }
 
     fn call(&self) -> CallId {
-        CallId(Self::next(&self.0.call))
+        CallId(self.call.fetch_add(1, Relaxed) + 1)
     }
 
     fn request(&self) -> RequestId {
-        RequestId(Self::next(&self.0.request))
+        RequestId(self.request.fetch_add(1, Relaxed) + 1)
     }
 
     /// No request id below this one is given from now on.
     fn skip_requests(&self, first: u64) {
-        let last = first.saturating_sub(1);
-        self.0.request.set(self.0.request.get().max(last));
+        self.request.fetch_max(first.saturating_sub(1), Relaxed);
     }
 }
 
@@ -242,18 +237,11 @@ enum Timer {
     Reconcile(Ticket),
 }
 
-/// A message of the session's own that waits to be taken.
-#[derive(Debug)]
-struct Control {
-    receipt: Receipt,
-    message: Outgoing,
-}
-
 /// One client's session with one server, across connections.
 #[derive(Debug)]
 pub struct Session {
     options: Options,
-    ids: Ids,
+    ids: &'static Ids,
     open: bool,
     link: Link,
     /// Every connection that is up, the current one and those that only finish their calls.
@@ -261,13 +249,12 @@ pub struct Session {
     generations: u64,
     tickets: u64,
     tries: Tries,
-    calls: Table<CallId, Box<Call>>,
-    reads: Table<Ticket, Box<Read>>,
+    calls: Table<CallId, Call>,
+    reads: Table<Ticket, Read>,
     reconnects: Vec<Ticket>,
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
     queue: VecDeque<Queued>,
-    controls: VecDeque<Control>,
     timers: Table<(Instant, Timer), ()>,
     actions: VecDeque<Action>,
     keys: Keys,
@@ -277,7 +264,7 @@ pub struct Session {
 
 impl Session {
     /// A session that has not connected yet.
-    pub fn new(options: Options, ids: Ids) -> Self {
+    pub fn new(options: Options, ids: &'static Ids) -> Self {
         if let Some(initialised) = options.initialised {
             ids.skip_requests(initialised.first_request);
         }
@@ -296,7 +283,6 @@ impl Session {
             reconciles: Table::default(),
             requests: Table::default(),
             queue: VecDeque::new(),
-            controls: VecDeque::new(),
             timers: Table::default(),
             actions: VecDeque::new(),
             keys: Keys::default(),
@@ -310,9 +296,6 @@ impl Session {
     pub fn poll_action(&mut self) -> Option<Action> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
-        }
-        if let Some(Control { receipt, message }) = self.controls.pop_front() {
-            return Some(Action::Send { call: None, receipt, message });
         }
         while let Link::Up { generation } = self.link {
             let sent = match self.queue.pop_front()? {
@@ -343,8 +326,11 @@ impl Session {
 
     /// When [`Session::tick`] is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let timer = self.timers.first().map(|((at, _), ())| *at);
-        [timer, self.link.deadline()].into_iter().flatten().min()
+        match (self.timers.first(), self.link.deadline()) {
+            (Some((timer, _)), Some(link)) => Some(link.min(*timer)),
+            (Some((timer, _)), None) => Some(*timer),
+            (None, link) => link,
+        }
     }
 
     /// Time has come so far.
@@ -355,7 +341,7 @@ impl Session {
 
     /// Tells whoever is out of time so.
     fn tick_timers(&mut self, now: Instant) {
-        while let Some(((at, timer), ())) = self.timers.first().copied()
+        while let Some((at, timer)) = self.timers.first().copied()
             && at <= now
         {
             self.timers.remove(&(at, timer));
@@ -386,21 +372,25 @@ impl Session {
 
     /// Ends the session: every caller is told at once, and nothing is sent from now on.
     pub fn close(&mut self) {
-        if !std::mem::replace(&mut self.open, false) {
+        if !core::mem::replace(&mut self.open, false) {
             return;
         }
         self.actions.retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
-        self.controls.clear();
         self.queue.clear();
         self.drop_connections();
         self.close_calls();
         self.close_reads();
-        for ticket in std::mem::take(&mut self.reconnects) {
+        for ticket in core::mem::take(&mut self.reconnects) {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
         }
         self.close_reconciles();
         self.requests = Table::default();
         self.timers = Table::default();
+    }
+
+    /// Sends a message of the session's own.
+    fn send(&mut self, receipt: Receipt, message: Outgoing) {
+        self.actions.push_back(Action::Send { call: None, receipt, message });
     }
 
     fn ticket(&mut self) -> Ticket {

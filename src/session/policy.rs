@@ -1,7 +1,8 @@
 //! The caller's policies (contract, section 4), strict by default.
 
-use std::time::Duration;
+use core::time::Duration;
 
+use crate::prelude::*;
 use crate::protocol::handshake::Implementation;
 use crate::protocol::revision::Revision;
 
@@ -34,6 +35,15 @@ pub struct Initialised {
     pub revision: Revision,
     /// A request id above each one used before.
     pub first_request: u64,
+}
+
+/// The caller's word that calls of one tool may be repeated although their outcome is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The tool's exact name.
+    pub tool: String,
+    /// How many further attempts one call may have.
+    pub attempts: u32,
 }
 
 /// How a connection is recovered.
@@ -88,8 +98,8 @@ pub struct Options {
     pub resend: Resend,
     /// Whether evidence of grade B counts as `not-executed`.
     pub accept_refusals: bool,
-    /// Further attempts that an unknown outcome may have, by a tool's exact name.
-    pub grants: Vec<(String, u32)>,
+    /// Which tools may be called again although the outcome is unknown.
+    pub grants: Vec<Grant>,
     /// How a connection is recovered.
     pub recovery: Recovery,
     /// How long things may take.
@@ -181,7 +191,7 @@ impl Options {
 
     /// The further attempts granted to a tool.
     pub fn granted(&self, tool: &str) -> u32 {
-        self.grants.iter().find(|(name, _)| name == tool).map_or(0, |(_, attempts)| *attempts)
+        self.grants.iter().find(|grant| grant.tool == tool).map_or(0, |grant| grant.attempts)
     }
 
     /// Whether this proof counts as `not-executed`.

@@ -1,7 +1,7 @@
 //! Reads: `tools/list`, page by page. They have no side effects, and may be repeated.
 
-use serde_json::value::RawValue;
-
+use crate::prelude::*;
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
 use crate::protocol::tool_list::{self, Page, Tool};
@@ -48,7 +48,7 @@ impl Read {
         }
         self.tools.extend(page.tools);
         if let Some(cursor) = &page.next {
-            if !self.seen.insert(cursor.clone(), ()).is_none() {
+            if !self.seen.insert(cursor.clone(), ()) {
                 return Err(ReadError::Endless("the server repeats a cursor".to_owned()));
             }
             if self.seen.len() >= PAGES {
@@ -78,7 +78,7 @@ impl Session {
         }
         let deadline = now + self.options.timing.call;
         self.timers.insert((deadline, Timer::Read(ticket)), ());
-        self.reads.insert(ticket, Box::new(Read::new(deadline)));
+        self.reads.insert(ticket, Read::new(deadline));
         self.queue.push_back(Queued::Read(ticket));
         ticket
     }
@@ -138,11 +138,11 @@ impl Session {
         now: Instant,
         ticket: Ticket,
         request: RequestId,
-        body: Result<&RawValue, &RawValue>,
+        body: Result<Raw<'_>, Raw<'_>>,
     ) {
         self.requests.remove(&request);
         let limits = &self.options.limits;
-        let unreadable = |reason: String, raw: &RawValue| {
+        let unreadable = |reason: String, raw: Raw<'_>| {
             ReadError::Undecodable(Undecodable::new(reason, raw.get().as_bytes(), limits.cause_bytes))
         };
         let page = match body {
@@ -160,7 +160,7 @@ impl Session {
             return self.read_ended(ticket, Err(error));
         }
         if read.cursor.is_none() {
-            let tools = std::mem::take(&mut read.tools);
+            let tools = core::mem::take(&mut read.tools);
             return self.read_ended(ticket, Ok(tools));
         }
         self.timers.remove(&(read.deadline, Timer::Read(ticket)));
@@ -178,7 +178,7 @@ impl Session {
             return self.read_ended(ticket, Err(error));
         }
         let (deadline, tries) = (read.deadline, read.tries + 1);
-        **read = Read { tries, ..Read::new(deadline) };
+        *read = Read { tries, ..Read::new(deadline) };
         self.queue.push_back(Queued::Read(ticket));
         self.want_link(now);
     }
@@ -221,7 +221,7 @@ fn read_error(reason: &NotExecuted) -> ReadError {
         NotExecuted::HandshakeFailed(failure) => ReadError::HandshakeFailed(failure),
         NotExecuted::NotSent(failure) => ReadError::Transport(failure),
         NotExecuted::Refused(refusal) => ReadError::Refused(refusal),
-        NotExecuted::InvalidCall(reason) => ReadError::Transport(Failure::new(FailureKind::Other, reason)),
+        NotExecuted::InvalidCall(reason) => ReadError::Transport(Failure::new(FailureKind::Other, &reason)),
         NotExecuted::Closed => ReadError::Closed,
     }
 }

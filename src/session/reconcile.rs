@@ -1,6 +1,8 @@
 //! Learning the outcome of an unknown call without sending it again.
 
-use std::time::Duration;
+use core::time::Duration;
+
+use crate::prelude::*;
 
 use super::time::Instant;
 use super::verdict::{CallId, Outcome};
@@ -56,8 +58,8 @@ impl Session {
     }
 
     pub(super) fn end_reconcile(&mut self, ticket: Ticket, outcome: Option<Outcome>) {
-        if let Some(Reconcile { deadline, .. }) = self.reconciles.remove(&ticket) {
-            self.timers.remove(&(deadline, Timer::Reconcile(ticket)));
+        if let Some(reconcile) = self.reconciles.remove(&ticket) {
+            self.timers.remove(&(reconcile.deadline, Timer::Reconcile(ticket)));
             self.resolve(Resolution::Reconcile(ticket, outcome));
         }
     }

@@ -1,6 +1,8 @@
 //! How a connection is tried again: pauses that grow, and a rest once every try failed.
 
-use std::time::Duration;
+use core::time::Duration;
+
+use crate::prelude::*;
 
 use super::policy::Recovery;
 use super::time::Instant;
@@ -46,7 +48,9 @@ impl ConnectError {
 
     /// The same, as told by a session that leaves the server alone.
     fn resting(mut self, rest: Duration) -> Self {
-        let note = format!("the server is left alone for another {} ms", rest.as_millis());
+        // As a number of its own size: printing 128 bits would bring code that nothing else needs.
+        let millis = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
+        let note = format!("the server is left alone for another {millis} ms");
         match &mut self {
             Self::Failed(failure) => failure.detail.insert(0, note),
             Self::Handshake(handshake) => {

@@ -1,7 +1,7 @@
 //! Time as the session sees it: marks that its caller passes in. It has no clock of its own.
 
-use std::ops::{Add, Sub};
-use std::time::Duration;
+use core::ops::{Add, Sub};
+use core::time::Duration;
 
 /// A mark on a monotonic clock, in nanoseconds since some start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,6 @@
 //! The calls that ended as unknown: what is known of them, and the answers that came late.
 
-use std::collections::VecDeque;
-
+use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::table::Table;
 
@@ -19,9 +18,9 @@ struct Entry {
 /// The latest of them, bounded in number; late answers in bytes as well.
 #[derive(Debug)]
 pub struct Unsettled {
-    entries: Table<CallId, Box<Entry>>,
+    entries: Table<CallId, Entry>,
     /// The calls whose late answers are kept, oldest first.
-    answered: VecDeque<CallId>,
+    answered: Vec<CallId>,
     bytes: usize,
     most: usize,
     most_bytes: usize,
@@ -32,7 +31,7 @@ pub struct Unsettled {
 impl Unsettled {
     /// Room for so many calls and so many bytes of answers.
     pub fn new(most: usize, most_bytes: usize, most_cause: usize) -> Self {
-        let (entries, answered) = (Table::default(), VecDeque::new());
+        let (entries, answered) = (Table::default(), Vec::new());
         Self { entries, answered, bytes: 0, most, most_bytes, most_cause }
     }
 
@@ -40,11 +39,11 @@ impl Unsettled {
     /// was forgotten for it, with its requests.
     pub fn add(&mut self, unknown: &UnknownOutcome, awaited: Vec<RequestId>) -> Option<Forgotten> {
         let entry = Entry { unknown: unknown.trimmed(self.most_cause), awaited, late: None };
-        self.entries.insert(unknown.call, Box::new(entry));
+        self.entries.insert(unknown.call, entry);
         if self.entries.len() <= self.most {
             return None;
         }
-        let oldest = self.entries.first()?.0;
+        let oldest = *self.entries.first()?;
         self.forget(oldest)
     }
 
@@ -59,11 +58,11 @@ impl Unsettled {
             return false;
         }
         entry.late = Some(outcome);
-        self.answered.push_back(call);
+        self.answered.push(call);
         self.bytes += size;
         while self.bytes > self.most_bytes {
             // Its answer has come: no request of it is awaited any more.
-            let Some(oldest) = self.answered.front().copied() else {
+            let Some(oldest) = self.answered.first().copied() else {
                 break;
             };
             self.forget(oldest);
@@ -108,7 +107,7 @@ pub struct Forgotten {
 fn size(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Ok(result) | Outcome::ToolError(result) => result.json.len(),
-        Outcome::Unknown(_) => 0,
+        Outcome::UnknownOutcome(_) => 0,
     }
 }
 
@@ -125,6 +124,7 @@ mod tests {
             attempts: 1,
             stage: Stage::HandedOver,
             cause: Cause::TimedOut,
+            message: String::new(),
         }
     }
 

@@ -1,11 +1,11 @@
 //! What a call can come to, and why (contract, section 2).
 
-use std::fmt;
+use core::fmt;
 
-use serde_json::value::RawValue;
-
-use crate::protocol::json;
+use crate::prelude::*;
+use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::RequestId;
+use crate::text::cut;
 
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,8 +22,8 @@ pub struct Failure {
 
 impl Failure {
     /// A failure with one line of detail.
-    pub fn new(kind: FailureKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: vec![detail.into()] }
+    pub fn new(kind: FailureKind, detail: &str) -> Self {
+        Self { kind, detail: vec![detail.to_owned()] }
     }
 }
 
@@ -222,6 +222,8 @@ pub struct UnknownOutcome {
     pub stage: Stage,
     /// What ended the wait.
     pub cause: Cause,
+    /// A sentence for a model or a person.
+    pub message: String,
 }
 
 /// What became of a call that may have reached the server.
@@ -232,7 +234,7 @@ pub enum Outcome {
     /// Answered with `isError: true`.
     ToolError(ToolResult),
     /// Nobody can say.
-    Unknown(UnknownOutcome),
+    UnknownOutcome(UnknownOutcome),
 }
 
 /// A call's one verdict.
@@ -264,15 +266,14 @@ pub enum ReadError {
 }
 
 impl UnknownOutcome {
-    /// The sentence for a model or a person: what may have happened, what was not done, what to do.
-    pub fn message(&self) -> String {
-        let attempts = match self.attempts {
+    /// Its sentence: what may have happened, what was not done, what to do.
+    pub(super) fn message(tool: &str, attempts: u32, cause: &Cause) -> String {
+        let attempts = match attempts {
             1 => "Nothing was sent again".to_owned(),
             n => format!("It was sent {n} times, as the caller's policy allows, and not again after that"),
         };
         format!(
-            "The tool `{}` may have run: {}. {attempts}. Check the state before calling it again.",
-            self.tool, self.cause
+            "The tool `{tool}` may have run: {cause}. {attempts}. Check the state before calling it again."
         )
     }
 
@@ -282,7 +283,7 @@ impl UnknownOutcome {
         match &mut copy.cause {
             Cause::AnsweredWithError(error) => {
                 error.data = error.data.take().filter(|data| data.len() <= bytes);
-                error.message = error.message.chars().take(bytes).collect();
+                error.message = cut(&error.message, bytes).to_owned();
             }
             Cause::InputRequired(json) if json.len() > bytes => json.clear(),
             Cause::Refused(refusal) => refusal.body.truncate(bytes),
@@ -331,7 +332,7 @@ impl fmt::Display for Cause {
 
 impl RpcError {
     /// Reads an error object; `None` if it is none.
-    pub(super) fn read(error: &RawValue) -> Option<Self> {
+    pub(super) fn read(error: Raw<'_>) -> Option<Self> {
         let (mut code, mut message, mut data) = (None, None, None);
         let object = json::members(error.get(), &mut |name, value| match name {
             "code" => code = value.get().parse().ok(),
@@ -347,8 +348,8 @@ impl RpcError {
 
 impl Undecodable {
     /// Keeps no more than `limit` of the bytes.
-    pub(super) fn new(reason: impl Into<String>, bytes: &[u8], limit: usize) -> Self {
-        Self { reason: reason.into(), head: bytes[..bytes.len().min(limit)].to_vec() }
+    pub(super) fn new(reason: String, bytes: &[u8], limit: usize) -> Self {
+        Self { reason, head: bytes[..bytes.len().min(limit)].to_vec() }
     }
 }
 

@@ -58,10 +58,10 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(options: Options) -> Self {
-        Self::with_ids(options, Ids::default())
+        Self::with_ids(options, Box::leak(Box::default()))
     }
 
-    pub fn with_ids(options: Options, ids: Ids) -> Self {
+    pub fn with_ids(options: Options, ids: &'static Ids) -> Self {
         Self {
             session: Session::new(options, ids),
             now: Instant::from_nanos(1),
@@ -264,7 +264,7 @@ impl Bench {
     /// The unknown outcome that a call ended with.
     pub fn unknown(&self, call: CallId) -> &UnknownOutcome {
         match self.verdict(call) {
-            Ok(Outcome::Unknown(unknown)) => unknown,
+            Ok(Outcome::UnknownOutcome(unknown)) => unknown,
             other => panic!("not unknown: {other:?}"),
         }
     }
@@ -305,8 +305,9 @@ impl Bench {
     #[track_caller]
     pub fn assert_unknown_after(&self, attempts: u32, call: CallId, stage: Stage, cause: Cause) {
         let ToolCall { name, key, .. } = self.made[&call].clone();
-        let expected = UnknownOutcome { call, key, tool: name, attempts, stage, cause };
-        assert_eq!(*self.verdict(call), Ok(Outcome::Unknown(expected)));
+        let message = self.unknown(call).message.clone();
+        let expected = UnknownOutcome { call, key, tool: name, attempts, stage, cause, message };
+        assert_eq!(*self.verdict(call), Ok(Outcome::UnknownOutcome(expected)));
         self.assert_sent(attempts, call);
     }
 
@@ -412,8 +413,8 @@ pub fn ended() -> Failure {
 pub fn diagnostics(events: &[Event]) -> Vec<(&str, u32)> {
     let mut diagnostics = Vec::new();
     for event in events {
-        if let Event::Diagnostic(text, count) = event {
-            diagnostics.push((text.as_str(), *count));
+        if let Event::Diagnostic(diagnostic) = event {
+            diagnostics.push((diagnostic.text.as_str(), diagnostic.count));
         }
     }
     diagnostics

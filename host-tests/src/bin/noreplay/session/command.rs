@@ -90,7 +90,8 @@ impl Command {
     pub(super) fn read(line: &[u8]) -> Result<Command, Wrong> {
         let members: Members<'_> = serde_json::from_slice(line).map_err(|error| {
             let Tagged { tag } = serde_json::from_slice(line).unwrap_or_default();
-            Wrong::new(tag.as_deref(), error.to_string())
+            let words = if error.is_data() { error.to_string() } else { format!("not JSON: {error}") };
+            Wrong::new(tag.as_deref(), words)
         })?;
         members.command()
     }

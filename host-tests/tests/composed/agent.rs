@@ -1,0 +1,170 @@
+//! The agent and the client, composed into one component, and driven.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use host_tests::host::{self, Host};
+use host_tests::ledger::{LedgerServer, What};
+use tokio::time::timeout;
+use wac_graph::types::Package;
+use wac_graph::{CompositionGraph, EncodeOptions, plug};
+use wasmtime::component::{Accessor, Component, Linker, ResourceAny};
+use wasmtime::{Engine, Store, StoreLimitsBuilder};
+
+use bindings::ComposedPre;
+use bindings::exports::noreplay::agent::errands::Guest;
+pub(crate) use bindings::exports::noreplay::agent::errands::{Errand, Event, Unknown, Verdict};
+
+/// What the composed component exports. What it imports, the host library supplies.
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, reason = "generated; what is documented carries its words")]
+
+    wasmtime::component::bindgen!({
+        inline: "
+            package noreplay:composed;
+            world composed { export noreplay:agent/errands; }
+        ",
+        path: ["../wit", "agent/wit"],
+        world: "noreplay:composed/composed",
+        exports: { default: async | store },
+        additional_derives: [PartialEq],
+    });
+}
+
+/// The memory that each of the two components may have: little, so that a leak shows.
+const MEMORY: usize = 2 << 20;
+
+/// No story takes this long, in virtual time.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// An agent that lives in an instance of the composed component.
+pub(crate) struct Agent<'a> {
+    store: &'a Accessor<Host>,
+    guest: &'a Guest,
+    resource: ResourceAny,
+}
+
+/// Tells a story about an agent that works with `server`. In the end the agent is dropped, and its
+/// session lets each connection go: in every story, nothing traps, hangs or is left over, and the
+/// client does nothing that a client must never do.
+pub(crate) async fn with_agent<R>(server: &LedgerServer, story: impl AsyncFnOnce(&Agent<'_>) -> R) -> R {
+    composed(server, async |store, guest| {
+        let resource = guest.agent().call_constructor(store, "ledger".to_owned()).await;
+        let agent = Agent { store, guest, resource: resource.expect("it does not trap") };
+        let end = story(&agent).await;
+        agent.drop();
+        end
+    })
+    .await
+}
+
+/// Tells a story about an agent that walks out.
+pub(crate) async fn walk_out(server: &LedgerServer, errand: Errand) -> Option<Verdict> {
+    composed(server, async |store, guest| {
+        let verdict = guest.call_walk_out(store, "ledger".to_owned(), errand).await;
+        verdict.expect("it does not trap")
+    })
+    .await
+}
+
+async fn composed<R>(server: &LedgerServer, story: impl AsyncFnOnce(&Accessor<Host>, &Guest) -> R) -> R {
+    let instances = instances();
+    let limits = StoreLimitsBuilder::new().memory_size(MEMORY).trap_on_grow_failure(true).build();
+    let mut store = Store::new(instances.engine(), Host::new(Arc::new(server.clone()), limits));
+    store.limiter(|host| &mut host.limits);
+    let instance = instances.instantiate_async(&mut store).await.expect("it starts");
+    let story = store.run_concurrent(async |store| {
+        let end = story(store, instance.noreplay_agent_errands()).await;
+        server.until(|wire| times(wire, &What::Connected) == times(wire, &What::Dropped)).await;
+        end
+    });
+    let end = timeout(LONGEST, story).await.expect("it ends").expect("it does not trap");
+    assert!(server.violations().is_empty(), "{:?}", server.violations());
+    end
+}
+
+fn times(wire: &host_tests::ledger::Wire, what: &What) -> usize {
+    wire.entries().iter().filter(|entry| entry.what == *what).count()
+}
+
+/// What compiles and runs it.
+pub(crate) fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(Engine::default)
+}
+
+/// The composed component, compiled once for the whole process.
+fn instances() -> &'static ComposedPre<Host> {
+    static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
+    INSTANCES.get_or_init(|| {
+        let component = Component::new(engine(), compose()).expect("it compiles");
+        let mut linker = Linker::new(engine());
+        host::add_to_linker(&mut linker).expect("nothing is there twice");
+        let instances = linker.instantiate_pre(&component).expect("the host has all it imports");
+        ComposedPre::new(instances).expect("it exports the agent")
+    })
+}
+
+/// Plugs the client into the agent.
+pub(crate) fn compose() -> Vec<u8> {
+    let mut graph = CompositionGraph::new();
+    let [client, agent] = [
+        ("noreplay:client", host_tests::COMPONENT),
+        ("noreplay:agent", include_bytes!(env!("AGENT_COMPONENT"))),
+    ]
+    .map(|(name, component)| {
+        let package = Package::from_bytes(name, None, component, graph.types_mut());
+        graph.register_package(package.expect("it is a component")).expect("it is the only one of its name")
+    });
+    plug(&mut graph, vec![client], agent).expect("the client is what the agent imports");
+    graph.encode(EncodeOptions::default()).expect("the two fit")
+}
+
+impl Agent<'_> {
+    /// Calls all these tools at once. None: the agent gave that call up.
+    pub(crate) async fn run<const N: usize>(&self, errands: [Errand; N]) -> [Option<Verdict>; N] {
+        let verdicts = self.guest.agent().call_run(self.store, self.resource, errands.into()).await;
+        verdicts.expect("it does not trap").try_into().expect("one verdict an errand")
+    }
+
+    /// Calls one tool.
+    pub(crate) async fn call(&self, errand: Errand) -> Option<Verdict> {
+        let [verdict] = self.run([errand]).await;
+        verdict
+    }
+
+    /// How many tools the server lists, if it does within `patience_ms`.
+    pub(crate) async fn list_tools(&self, patience_ms: u32) -> Option<u32> {
+        let tools = self.guest.agent().call_list_tools(self.store, self.resource, patience_ms).await;
+        tools.expect("it does not trap")
+    }
+
+    /// The client's next event, if it comes within `patience_ms`.
+    pub(crate) async fn next_event(&self, patience_ms: u32) -> Option<Event> {
+        let event = self.guest.agent().call_next_event(self.store, self.resource, patience_ms).await;
+        event.expect("it does not trap")
+    }
+
+    /// Learns what became of a call, without calling again.
+    pub(crate) async fn reconcile(&self, call: u64, timeout_ms: u32) -> Option<Verdict> {
+        let agent = self.guest.agent();
+        agent.call_reconcile(self.store, self.resource, call, timeout_ms).await.expect("it does not trap")
+    }
+
+    /// How many calls have no verdict yet.
+    pub(crate) async fn pending(&self) -> u32 {
+        self.guest.agent().call_pending(self.store, self.resource).await.expect("it does not trap")
+    }
+
+    /// The calls that may have run.
+    pub(crate) async fn unsettled(&self) -> Vec<Unknown> {
+        self.guest.agent().call_unsettled(self.store, self.resource).await.expect("it does not trap")
+    }
+
+    /// Drops the agent, and with it the session. Its destructor waits for nothing: one poll is enough.
+    fn drop(&self) {
+        let dropped = self.store.with(|store| self.resource.resource_drop_async(store).now_or_never());
+        dropped.expect("the destructor does not block").expect("it does not trap");
+    }
+}
