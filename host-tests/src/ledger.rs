@@ -39,6 +39,7 @@ pub use books::{Bytes, Effect, Entry, Handed, Ledger, What, Wire};
 pub use script::{Channel, ConnectStep, Rule, Step, When, closed, reset};
 pub use tools::{Tool, tools};
 
+pub(crate) use audit::Audit;
 use connection::{LedgerConnection, Line};
 use script::Armed;
 

@@ -25,11 +25,13 @@
 //!   processes.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
 //!   on command.
+//! - [`check`] holds a component against the contract.
 //! - [`verdict`] writes what became of a call as JSON.
 //!
 //! Unix only: child processes are ended by process group.
 
 pub mod bindings;
+pub mod check;
 pub mod client;
 mod clock;
 mod failure;

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::transport::Outgoing;
 
 /// What was seen of a connection so far.
-pub(super) struct Audit {
+pub(crate) struct Audit {
     initialised: bool,
     last_request: Option<u64>,
     initialize: Option<u64>,
@@ -33,17 +33,17 @@ struct Cancelled {
 
 impl Audit {
     /// For a connection whose session is `initialised` already, or not.
-    pub(super) fn new(initialised: bool) -> Audit {
+    pub(crate) fn new(initialised: bool) -> Audit {
         Audit { initialised, last_request: None, initialize: None, cancelled: BTreeSet::new(), closed: false }
     }
 
     /// The client asked to end the connection.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
     /// What is wrong with a message that is handed over now.
-    pub(super) fn message(&mut self, outgoing: &Outgoing) -> Vec<String> {
+    pub(crate) fn message(&mut self, outgoing: &Outgoing) -> Vec<String> {
         let mut found = Vec::new();
         let mut check = |right: bool, wrong: &str| {
             if !right {

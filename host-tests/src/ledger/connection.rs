@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt as _;
 use tokio::sync::{Notify, oneshot};
 
-use super::audit::Audit;
 use super::play::{self, Request};
-use super::{Shared, What};
+use super::{Audit, Shared, What};
 use crate::transport::{
     BoxFuture, Connection, Delivery, HEAD, Incoming, Outgoing, Oversized, SendError, TAIL,
 };

@@ -6,11 +6,13 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use clap::{Parser, Subcommand};
+use host_tests::check::CheckError;
 use host_tests::runtime::RuntimeError;
 use host_tests::{ClientError, NotExecuted, Outcome};
 use tokio::task::JoinError;
 
 mod call;
+mod check;
 mod demo;
 mod inspect;
 mod session;
@@ -31,7 +33,7 @@ struct Arguments {
 const EXIT_STATUS: &str = "\
 Exit status:
   0  ok
-  1  tool-error: the tool answered, and reports an error
+  1  tool-error: the tool answered, and reports an error; check: the contract is broken
   2  wrong usage, or a failure of this program's own
   3  unknown-outcome: the tool may have run
   4  not-executed: the tool has not run";
@@ -46,6 +48,8 @@ enum Command {
     Call(call::Call),
     /// Runs a session from JSON lines on standard input
     Session(session::Session),
+    /// Holds a component against the contract, with every fault at every point
+    Check(check::Check),
     /// Shows what the component imports, exports and weighs
     Inspect(inspect::Inspect),
 }
@@ -77,6 +81,8 @@ impl Exit {
 enum Failure {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
+    #[error(transparent)]
+    Check(#[from] CheckError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot start")]
@@ -110,6 +116,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
             Command::Tools(tools) => tools.run().await,
             Command::Call(call) => call.run().await,
             Command::Session(session) => session.run().await,
+            Command::Check(check) => check.run(),
             Command::Inspect(inspect) => inspect.run(),
         }
     });

@@ -1,0 +1,204 @@
+//! The contract check: does a component keep the contract's promises? Any component that exports the client
+//! interface can be asked.
+//!
+//! It is driven through a transport that fails on command, against a server that keeps a ledger, in virtual
+//! time. Into each of some [`scenarios`](scenario::scenarios) every fault is placed at every operation of the
+//! transport, under every policy; beyond that go random walks from a seed. An oracle that knows what really
+//! happened holds each verdict against it. A schedule that shows a broken promise is made as short as it can
+//! be, and drawn.
+
+use std::io;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::runtime::{Allocation, RuntimeError, RuntimeOptions};
+use crate::{ClientError, Runtime};
+
+mod catalogue;
+mod drawing;
+pub mod fault;
+mod findings;
+mod minimise;
+mod moment;
+mod oracle;
+mod placement;
+pub mod policy;
+mod promise;
+pub mod refusal;
+mod run;
+mod runner;
+pub mod scenario;
+pub mod schedule;
+mod walk;
+mod world;
+
+pub use findings::{Broken, Cell, Cells};
+pub use promise::Promise;
+
+use findings::Findings;
+use placement::Group;
+use runner::{Runner, joined};
+use walk::{LENGTH, Walks};
+
+/// The seed if none is given.
+pub const SEED: u64 = 20_261_130;
+
+/// The most memory that an instance may use, in bytes: a leak shows.
+const MEMORY: usize = 4 << 20;
+
+/// How long an instance may run without returning to the host.
+const LONGEST_RUN: Duration = Duration::from_secs(2);
+
+/// How many walks make one piece of work.
+const WALKS: u64 = 20;
+
+/// A check of one component.
+pub struct Check {
+    component: Vec<u8>,
+    seed: u64,
+    steps: u64,
+    quick: bool,
+}
+
+/// What a check found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How many distinct placements were run.
+    pub placements: u64,
+    /// How many random steps.
+    pub steps: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// The seed of the walks.
+    pub seed: u64,
+    /// What became of every fault in every scenario.
+    pub cells: Cells,
+    /// The promises that are broken: none, if all is well.
+    pub broken: Vec<Broken>,
+}
+
+/// Why a component cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It cannot be run.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// It does not even tell its defaults.
+    #[error("the component does not tell its default options")]
+    Defaults(#[source] ClientError),
+    /// A thread cannot be started.
+    #[error("cannot start a thread of the check")]
+    Start(#[source] io::Error),
+}
+
+/// How far a check has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// So many pieces of work are done.
+    pub done: usize,
+    /// Of so many.
+    pub of: usize,
+}
+
+/// A piece of work.
+enum Task {
+    Group(Group),
+    /// So many walks, from this seed on.
+    Walks(u64, u64),
+}
+
+impl Check {
+    /// A check of the component `component`.
+    pub fn of(component: impl Into<Vec<u8>>) -> Check {
+        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false }
+    }
+
+    /// The seed of the first random walk; each further walk has the next one.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Check {
+        Check { seed, ..self }
+    }
+
+    /// How many random steps to go.
+    #[must_use]
+    pub fn steps(self, steps: u64) -> Check {
+        Check { steps, ..self }
+    }
+
+    /// Fewer revisions and policies, no pairs of faults, and a fiftieth of the random steps.
+    #[must_use]
+    pub fn quick(self) -> Check {
+        Check { quick: true, steps: self.steps / 50, ..self }
+    }
+
+    /// Runs the check. `watch` is told how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// The component cannot be run at all, or this program cannot run it.
+    pub fn run(self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Report, CheckError> {
+        let begun = Instant::now();
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let options = RuntimeOptions {
+            allocation: Allocation::Pooling(u32::try_from(threads).unwrap_or(1) * 2 + 2),
+            longest_run: LONGEST_RUN,
+            memory: MEMORY,
+        };
+        let runtime = Runtime::from_bytes(&self.component, options)?;
+        let defaults =
+            runner::defaults(&runtime).map_err(CheckError::Start)?.map_err(CheckError::Defaults)?;
+
+        let tasks = self.tasks();
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let findings = Findings::default();
+        let walks = Walks::new();
+        let work = || -> io::Result<()> {
+            let runner = Runner::new(runtime.clone(), defaults.clone());
+            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match task {
+                    Task::Group(group) => group.run(&runner, &findings)?,
+                    Task::Walks(from, count) => {
+                        for seed in *from..from.saturating_add(*count) {
+                            let schedule = walks.walk(seed);
+                            let judged = runner.judge(&schedule)?;
+                            findings.walked(&runner, seed, &schedule, &judged);
+                        }
+                    }
+                }
+                watch(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, of: tasks.len() });
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| thread::Builder::new().spawn_scoped(scope, work))
+                .collect::<io::Result<_>>()?;
+            workers.into_iter().try_for_each(joined)
+        })
+        .map_err(CheckError::Start)?;
+
+        let gathered = findings.into_inner();
+        Ok(Report {
+            placements: gathered.placements,
+            steps: gathered.steps,
+            took: begun.elapsed(),
+            seed: self.seed,
+            cells: gathered.cells,
+            broken: gathered.broken,
+        })
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let scenarios = scenario::scenarios();
+        let mut tasks: Vec<_> = Group::all(&scenarios, self.quick).into_iter().map(Task::Group).collect();
+        let walks = self.steps.div_ceil(LENGTH as u64);
+        let mut from = self.seed;
+        for count in (0..walks.div_ceil(WALKS)).map(|piece| WALKS.min(walks - piece * WALKS)) {
+            tasks.push(Task::Walks(from, count));
+            from = from.wrapping_add(count);
+        }
+        tasks
+    }
+}

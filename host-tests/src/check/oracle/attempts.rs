@@ -1,0 +1,37 @@
+//! P1: what allows one more attempt of the same call, and nothing else does.
+
+use super::super::promise::Promise;
+use super::Court;
+use super::story::CallStory;
+
+impl Court<'_> {
+    pub(super) fn attempts(&mut self, call: &CallStory<'_>) {
+        let story = self.story;
+        let number = call.call.number;
+        let (mut resends, mut grants) = (1, story.grants(call));
+        for (one, next) in story.attempts(call).zip(story.attempts(call).skip(1)) {
+            let proof = one.proof().filter(|(at, _)| *at < next.handed);
+            if resends > 0 && proof.is_some_and(|(_, grade)| story.resends(grade)) {
+                resends -= 1;
+            } else if grants > 0 && one.fell_before(next.handed) {
+                grants -= 1;
+            } else {
+                self.broken(
+                    Promise::P1,
+                    format!("call {number} was handed over again, though nothing proves that it had not run"),
+                );
+            }
+            let (at, time) = (next.handed, story.time(next.handed));
+            let before = |other: Option<usize>| other.is_some_and(|other| story.time(other) < time);
+            self.hold(!before(call.cancelled), Promise::P1, || {
+                format!("call {number} was handed over again after it was cancelled")
+            });
+            self.hold(time <= story.deadline(call), Promise::P1, || {
+                format!("call {number} was handed over again after its deadline")
+            });
+            self.hold(call.verdict.is_none_or(|(verdict, _)| verdict > at), Promise::P1, || {
+                format!("call {number} was handed over again after its verdict")
+            });
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! P3, P4, P9: everything ends, once; and what comes later is kept under its call.
+
+use super::super::moment::{Fate, Moment};
+use super::super::promise::Promise;
+use super::Court;
+use super::story::{At, CallStory};
+use crate::{CallId, Event, Outcome, PendingCall, Stage};
+
+impl Court<'_> {
+    pub(super) fn ends(&mut self) {
+        let story = self.story;
+        let mut last_pending = None;
+        for (at, entry) in story.log.iter().enumerate() {
+            match &entry.moment {
+                Moment::Hung(what) => self.broken(Promise::P9, format!("{what} does not end")),
+                Moment::Dead(error) => {
+                    let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+                    self.broken(Promise::P9, format!("{error}: {cause}"));
+                }
+                Moment::Pending(pending) => {
+                    last_pending = Some(pending);
+                    pending.iter().for_each(|pending| self.pending(at, pending));
+                }
+                Moment::Reconciled(number, known) => self.reconciled(at, *number, known.as_ref()),
+                Moment::Event(event) => self.event(at, event),
+                _ => {}
+            }
+        }
+        self.hold(last_pending.is_none_or(Vec::is_empty), Promise::P4, || {
+            "calls are pending after everything ended".to_owned()
+        });
+        self.unsettled();
+    }
+
+    /// A call that is listed as pending has no verdict, and is not said to wait if it may have run.
+    fn pending(&mut self, at: At, pending: &PendingCall) {
+        let story = self.story;
+        let of_key = |call: &&CallStory<'_>| Some(call.call.key()) == pending.key;
+        let Some(call) = story.calls.values().find(of_key) else {
+            return self.broken(Promise::P4, format!("a call is pending that nobody made: {pending:?}"));
+        };
+        let ended = call.verdict.is_some_and(|(verdict, _)| verdict < at);
+        self.hold(!ended, Promise::P4, || format!("call {} is pending after its verdict", call.call.number));
+        let attempts: Vec<_> = story.attempts(call).filter(|attempt| attempt.handed < at).collect();
+        self.hold(pending.attempts as usize == attempts.len(), Promise::P10, || {
+            format!("call {} was handed over {} times: {pending:?}", call.call.number, attempts.len())
+        });
+        let refuted = attempts.iter().all(|attempt| {
+            attempt.proof().is_some_and(|(proven, grade)| proven < at && story.accepts(grade))
+        });
+        self.hold(refuted || pending.stage != Stage::Waiting, Promise::P3, || {
+            format!("call {} may have run, and is said to wait", call.call.number)
+        });
+    }
+
+    /// What is known later is true, and nothing that came late is lost.
+    fn reconciled(&mut self, at: At, number: u32, known: Option<&Outcome>) {
+        let story = self.story;
+        let Some(call) = story.calls.get(&number) else { return };
+        match known {
+            Some(Outcome::Ok(result)) => self.known(call, at, result, false),
+            Some(Outcome::ToolError(result)) => self.known(call, at, result, true),
+            Some(Outcome::UnknownOutcome(_)) => {
+                self.broken(Promise::P4, format!("call {number} is reconciled, and still unknown"));
+            }
+            None => {
+                let lost = self.told_late(call, at);
+                self.hold(!lost, Promise::P4, || format!("the late answer to call {number} is lost"));
+            }
+        }
+    }
+
+    /// Whether an answer came to this call before `at`, and to none of its attempts anything else.
+    fn told_late(&self, call: &CallStory<'_>, at: At) -> bool {
+        let answers = |fates: &[(At, &Fate)]| {
+            let known = fates.iter().any(|(told, fate)| *told < at && matches!(fate, Fate::Result { .. }));
+            known && !fates.iter().any(|(_, fate)| !matches!(fate, Fate::Result { .. } | Fate::Unreadable(_)))
+        };
+        self.story.attempts(call).any(|attempt| answers(&attempt.fates))
+    }
+
+    /// Every unknown outcome that nothing settled is kept, and no other.
+    fn unsettled(&mut self) {
+        let story = self.story;
+        let listed = story.log.iter().enumerate().find_map(|(at, entry)| match &entry.moment {
+            Moment::Unsettled(listed) => Some((at, listed)),
+            _ => None,
+        });
+        let Some((at, listed)) = listed else { return };
+        let mut expected = 0;
+        for call in story.calls.values() {
+            let Some((_, Ok(Outcome::UnknownOutcome(unknown)))) = call.verdict else { continue };
+            expected += 1;
+            let settled = story.log[..at].iter().any(|entry| {
+                matches!(&entry.moment, Moment::Reconciled(number, Some(_)) if *number == call.call.number)
+            });
+            let kept = listed.iter().any(|kept| kept.call == unknown.call);
+            if expected <= 32 {
+                self.hold(kept != settled, Promise::P4, || {
+                    format!(
+                        "call {} is unknown, and {} to be",
+                        call.call.number,
+                        if kept { "still said" } else { "not said" }
+                    )
+                });
+            }
+        }
+    }
+
+    /// An event about a call is true.
+    fn event(&mut self, at: At, event: &Event) {
+        match event {
+            Event::LateAnswer(id) => {
+                let late = self.unknown_call(*id).is_some_and(|call| {
+                    let result =
+                        |(told, fate): &(At, &Fate)| *told < at && matches!(fate, Fate::Result { .. });
+                    self.story.attempts(call).any(|attempt| attempt.fates.iter().any(result))
+                });
+                self.hold(late, Promise::P4, || format!("no late answer came to the call of id {id}"));
+            }
+            Event::Unclaimed(id) => {
+                self.broken(
+                    Promise::P4,
+                    format!("the call of id {id} has a caller, and is called unclaimed"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn unknown_call(&self, id: CallId) -> Option<&CallStory<'_>> {
+        self.story.calls.values().find(|call| match call.verdict {
+            Some((_, Ok(Outcome::UnknownOutcome(unknown)))) => unknown.call == id,
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! Exhaustive placement: every fault at every operation of a scenario.
+
+use std::io;
+
+use super::catalogue;
+use super::fault::{Fault, Words};
+use super::findings::Findings;
+use super::moment::{Kind, Moment};
+use super::oracle::signature;
+use super::policy::Policy;
+use super::promise::{Breach, Promise};
+use super::runner::{Judged, Runner};
+use super::scenario::Scenario;
+use super::schedule::{Act, Place, REVISIONS, Schedule, Setting};
+
+/// One scenario under one set of policies with one kind of server: all faults at all of its operations.
+pub(super) struct Group {
+    pub(super) scenario: Scenario,
+    pub(super) policy: Policy,
+    pub(super) setting: Setting,
+    /// Whether each placement is run in other words too.
+    reworded: bool,
+    table: bool,
+    pairs: bool,
+}
+
+/// The name under which pairs of faults are told.
+const PAIRS: &str = "two faults";
+
+impl Group {
+    /// Every group. If `quick`, fewer revisions and policies.
+    pub(super) fn all(scenarios: &[Scenario], quick: bool) -> Vec<Group> {
+        let mut groups = Vec::new();
+        for (index, policy) in Policy::all().into_iter().enumerate() {
+            for (number, revision) in REVISIONS.into_iter().rev().enumerate() {
+                if quick && number != index % REVISIONS.len() {
+                    continue;
+                }
+                // Every revision over a channel that requests share, and over channels of their own.
+                for own_channels in [false, true] {
+                    if own_channels != ((number + index) % 2 == 0) && index > 0 {
+                        continue;
+                    }
+                    let setting = Setting { revision, own_channels, words: Words::Plain };
+                    groups.extend(scenarios.iter().map(|scenario| Group {
+                        scenario: scenario.clone(),
+                        policy,
+                        setting,
+                        reworded: index == 0 && number < 2,
+                        table: scenario.table && (number < 2 || quick),
+                        pairs: scenario.pairs && number < 2 && !quick,
+                    }));
+                }
+            }
+        }
+        groups
+    }
+
+    fn schedule(&self) -> Schedule {
+        let (acts, faults) = (self.scenario.acts.clone(), Vec::new());
+        Schedule { acts, policy: self.policy, setting: self.setting, faults }
+    }
+
+    /// Runs everything in this group.
+    pub(super) fn run(&self, runner: &Runner, findings: &Findings) -> io::Result<()> {
+        let plain = self.schedule();
+        let base = self.place(runner, findings, &plain, "no fault")?;
+        for (place, kind) in places(&base) {
+            for fault in self.faults(place, &kind) {
+                let schedule = Schedule { faults: vec![(place, fault.clone())], ..plain.clone() };
+                self.place(runner, findings, &schedule, &fault.to_string())?;
+            }
+        }
+        if self.pairs {
+            self.place_pairs(runner, findings, &plain, &base)?;
+        }
+        Ok(())
+    }
+
+    fn faults(&self, place: Place, kind: &Kind) -> Vec<Fault> {
+        match place {
+            Place::Connect(_) => catalogue::connects(),
+            Place::Answer(_) => catalogue::answers(kind),
+            Place::Send(_) => {
+                let mut faults = catalogue::sends(kind);
+                if self.table && matches!(kind, Kind::Call(_)) {
+                    let rest: Vec<_> =
+                        catalogue::table().into_iter().filter(|fault| !faults.contains(fault)).collect();
+                    faults.extend(rest);
+                }
+                faults
+            }
+        }
+    }
+
+    /// Every first fault, and at every operation after it every second one.
+    fn place_pairs(
+        &self,
+        runner: &Runner,
+        findings: &Findings,
+        plain: &Schedule,
+        base: &Judged,
+    ) -> io::Result<()> {
+        let faults = catalogue::pairing();
+        for (first, _) in places(base) {
+            for fault in &faults[family(first)] {
+                let once = Schedule { faults: vec![(first, fault.clone())], ..plain.clone() };
+                // Where the second may be is known once the first has happened.
+                let seconds = places(&runner.judge(&once)?);
+                for (second, _) in seconds.into_iter().filter(|(second, _)| *second != first) {
+                    for other in &faults[family(second)] {
+                        let mut twice = once.clone();
+                        twice.faults.push((second, other.clone()));
+                        self.place(runner, findings, &twice, PAIRS)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one placement, and whatever must come to the same.
+    fn place(
+        &self,
+        runner: &Runner,
+        findings: &Findings,
+        schedule: &Schedule,
+        fault: &str,
+    ) -> io::Result<Judged> {
+        let name = self.scenario.name;
+        let judged = runner.judge(schedule)?;
+        findings.placed(runner, name, fault, schedule, &judged);
+        if self.reworded && schedule.faults.len() == 1 {
+            for words in [Words::NothingHappened, Words::TryAgain] {
+                let setting = Setting { words, ..schedule.setting };
+                let reworded = Schedule { setting, ..schedule.clone() };
+                self.compare(runner, findings, &judged, &reworded, fault, Promise::P7)?;
+            }
+        }
+        if let Some(acts) = &self.scenario.unhinted {
+            let unhinted = Schedule { acts: Vec::<Act>::clone(acts), ..schedule.clone() };
+            self.compare(runner, findings, &judged, &unhinted, fault, Promise::P8)?;
+        }
+        Ok(judged)
+    }
+
+    /// Runs a twin of a run, to which the same must happen.
+    fn compare(
+        &self,
+        runner: &Runner,
+        findings: &Findings,
+        one: &Judged,
+        twin: &Schedule,
+        fault: &str,
+        promise: Promise,
+    ) -> io::Result<()> {
+        let mut other = runner.judge(twin)?;
+        let (said, said_otherwise) = (signature(one.log()), signature(other.log()));
+        if said != said_otherwise {
+            let differs = said_otherwise.iter().find(|line| !said.contains(line));
+            let why = match promise {
+                Promise::P7 => "other words of the transport's or the server's changed what happened",
+                _ => "hints or a key changed what happened",
+            };
+            let why = format!("{why}: {}", differs.map_or("something is missing", String::as_str));
+            other.breaches.push(Breach { promise, why });
+        }
+        findings.placed(runner, self.scenario.name, fault, twin, &other);
+        Ok(())
+    }
+}
+
+/// The operations of a run, and the message that each is about.
+fn places(judged: &Judged) -> Vec<(Place, Kind)> {
+    let mut places = Vec::new();
+    let mut kinds = Vec::new();
+    for entry in judged.log() {
+        match &entry.moment {
+            Moment::Connecting(number) => places.push((Place::Connect(*number), Kind::Response)),
+            Moment::Handed(message) => {
+                kinds.push(message.kind.clone());
+                places.push((Place::Send(kinds.len() as u32), message.kind.clone()));
+            }
+            _ => {}
+        }
+    }
+    for (number, index) in judged.record.answered.iter().enumerate() {
+        let kind = kinds.get(*index).cloned().unwrap_or(Kind::Response);
+        places.push((Place::Answer(number as u32 + 1), kind));
+    }
+    places
+}
+
+fn family(place: Place) -> usize {
+    match place {
+        Place::Connect(_) => 0,
+        Place::Send(_) => 1,
+        Place::Answer(_) => 2,
+    }
+}

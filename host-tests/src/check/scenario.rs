@@ -1,0 +1,137 @@
+//! What a caller does, in small: the scenarios into which every fault is placed.
+
+use super::fault::{AnswerFault, ConnectFault, Fault, Noise};
+use super::schedule::{Act, Call};
+use crate::FailureKind;
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name.
+    pub name: &'static str,
+    /// What is done.
+    pub acts: Vec<Act>,
+    /// The same, with tools that the server gives no hints about, and without a key: what becomes of it must
+    /// be the same.
+    pub(super) unhinted: Option<Vec<Act>>,
+    /// Whether the whole table of refusals is placed into it.
+    pub(super) table: bool,
+    /// Whether pairs of faults are placed into it.
+    pub(super) pairs: bool,
+}
+
+fn call(number: u32) -> Act {
+    Act::Call(Call::new(number))
+}
+
+/// A call that takes a third of a second, so that things can happen meanwhile.
+fn slow(number: u32) -> Act {
+    Act::Call(Call::new(number).taking(300))
+}
+
+const MOMENT: Act = Act::Sleep(100);
+
+fn scenario(name: &'static str, acts: impl Into<Vec<Act>>) -> Scenario {
+    Scenario { name, acts: acts.into(), unhinted: None, table: false, pairs: false }
+}
+
+fn hinted(tool: &'static str, keyed: bool) -> Vec<Act> {
+    let call = Act::Call(Call { tool, keyed, ..Call::new(1) });
+    vec![Act::List, Act::AwaitAll, call, Act::AwaitAll]
+}
+
+/// All of them.
+pub fn scenarios() -> Vec<Scenario> {
+    let terminated = Act::Break(Fault::Answer(AnswerFault::SessionTerminated));
+    let slow_connect = Act::Break(Fault::Connect(ConnectFault::Slow));
+    let lose = Act::Lose(FailureKind::ConnectionReset);
+    vec![
+        Scenario { table: true, pairs: true, ..scenario("one call", [call(1), Act::AwaitAll]) },
+        Scenario {
+            table: true,
+            pairs: true,
+            ..scenario("two overlapping calls", [slow(1), MOMENT, slow(2), Act::AwaitAll])
+        },
+        Scenario {
+            pairs: true,
+            ..scenario(
+                "call, reconnect, call",
+                [call(1), Act::AwaitAll, Act::Reconnect, Act::AwaitAll, call(2), Act::AwaitAll],
+            )
+        },
+        scenario(
+            "reconnect with a call in flight",
+            [slow(1), MOMENT, Act::Reconnect, slow(2), Act::AwaitAll],
+        ),
+        scenario(
+            "call with progress",
+            [Act::Call(Call { progress: true, ..Call::new(1).taking(300) }), Act::AwaitAll],
+        ),
+        scenario("paginated list, then call", [Act::List, Act::AwaitAll, call(1), Act::AwaitAll]),
+        scenario("list beside a call", [slow(1), MOMENT, Act::List, Act::AwaitAll]),
+        scenario(
+            "call cancelled",
+            [
+                slow(1),
+                MOMENT,
+                Act::Cancel(1),
+                Act::AwaitAll,
+                Act::Reconcile(1, 1_000),
+                call(2),
+                Act::AwaitAll,
+            ],
+        ),
+        scenario(
+            "call cancelled before it is sent",
+            [slow_connect, call(1), MOMENT, Act::Cancel(1), Act::AwaitAll, call(2), Act::AwaitAll],
+        ),
+        scenario(
+            "short deadline, late answer",
+            [
+                Act::Call(Call::new(1).taking(900).within(300)),
+                Act::AwaitAll,
+                Act::Reconcile(1, 2_000),
+                call(2),
+                Act::AwaitAll,
+            ],
+        ),
+        scenario(
+            "close with a call in flight",
+            [slow(1), MOMENT, Act::Close, Act::AwaitAll, call(2), Act::AwaitAll],
+        ),
+        Scenario {
+            unhinted: Some(hinted("other", false)),
+            ..scenario("hinted tool", hinted("hinted", true))
+        },
+        scenario(
+            "session terminated",
+            [call(1), Act::AwaitAll, terminated, call(2), Act::AwaitAll, call(3), Act::AwaitAll],
+        ),
+        scenario(
+            "connection lost under a call",
+            [
+                slow(1),
+                MOMENT,
+                lose.clone(),
+                call(2),
+                Act::AwaitAll,
+                Act::Reconnect,
+                Act::AwaitAll,
+                call(3),
+                Act::AwaitAll,
+            ],
+        ),
+        scenario(
+            "connection ended while idle",
+            [call(1), Act::AwaitAll, Act::End, MOMENT, call(2), Act::AwaitAll],
+        ),
+        scenario(
+            "a crowd finds it lost",
+            [call(1), Act::AwaitAll, lose, call(2), call(3), call(4), Act::AwaitAll],
+        ),
+        scenario(
+            "two reconnects at once",
+            [slow(1), MOMENT, Act::Reconnect, Act::Reconnect, call(2), Act::AwaitAll, Act::Say(Noise::Text)],
+        ),
+    ]
+}
