@@ -6,7 +6,6 @@ mod component;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,9 +32,10 @@ impl Workshop {
         for part in ["Cargo.toml", "Cargo.lock", "src", "wit"] {
             collect(&root, Path::new(part), &mut sources)?;
         }
-        // This crate stays behind.
+        // The workspace's other members stay behind.
         let manifest = sources.get_mut("Cargo.toml").context("no manifest")?;
-        *manifest = manifest.replace(r#"members = ["host-tests"]"#, "members = []");
+        let lines = manifest.lines().filter(|line| !line.starts_with("members = "));
+        *manifest = lines.collect::<Vec<_>>().join("\n");
         Ok(Workshop { package: folder.join("package"), target_dir: folder.join("target"), sources })
     }
 
@@ -50,14 +50,15 @@ impl Workshop {
             write(&self.package.join(path), &text)?;
         }
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let linker = OsStr::new(env!("NOREPLAY_LINKER"));
-        let mut build = component::build(&cargo, linker, &self.package, &self.target_dir, PROFILE);
+        let linker = Path::new(env!("NOREPLAY_LINKER"));
+        let (package, target_dir) = (&self.package, &self.target_dir);
+        let mut build = component::build(&cargo, linker, "noreplay", package, target_dir, PROFILE);
         for setting in SETTINGS {
             build.arg("--config").arg(format!("profile.{PROFILE}.{setting}"));
         }
         let output = build.arg("--offline").output()?;
         ensure!(output.status.success(), "it does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
-        Ok(fs::read(component::file(&self.target_dir, PROFILE))?)
+        Ok(fs::read(component::file("noreplay", target_dir, PROFILE))?)
     }
 }
 
