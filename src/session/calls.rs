@@ -125,7 +125,7 @@ impl Session {
         }
         let mut failure = Failure::new(kind, detail);
         failure.detail.extend(self.tries.words());
-        self.end(call, Ending::GivenUp(cause, NotExecuted::NotSent(failure)));
+        self.end(*call, Ending::GivenUp(cause, NotExecuted::NotSent(failure)));
         true
     }
 
@@ -244,7 +244,7 @@ impl Session {
             Some(cause) if call.doubt.is_none() => Ending::Unknown(cause),
             _ => Ending::Refuted(reason),
         };
-        self.end(call, ending);
+        self.end(*call, ending);
     }
 
     /// Nobody can say whether a call's attempt ran.
@@ -274,7 +274,7 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
-        self.end(call, Ending::Unknown(cause));
+        self.end(*call, Ending::Unknown(cause));
     }
 
     /// Whether this request is the attempt of the call that is out, and not an earlier one.
@@ -285,7 +285,7 @@ impl Session {
     /// The connection that a call was in flight on is replaced.
     pub(super) fn attempt_replaced(&mut self, id: CallId) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, Ending::Unknown(Cause::SessionReplaced));
+            self.end(*call, Ending::Unknown(Cause::SessionReplaced));
         }
     }
 
@@ -298,25 +298,25 @@ impl Session {
             handed_over.reached(Stage::Answered);
         }
         let outcome = answer(call.attempts);
-        self.end(call, Ending::Answered(outcome));
+        self.end(*call, Ending::Answered(outcome));
     }
 
     /// A call that is no longer held cannot get the connection it waits for.
     pub(super) fn call_cannot_connect(&mut self, id: CallId, reason: NotExecuted) {
         if let Some(call) = self.calls.remove(&id) {
-            self.end(call, Ending::Refuted(reason));
+            self.end(*call, Ending::Refuted(reason));
         }
     }
 
     pub(super) fn close_calls(&mut self) {
         for (_, call) in self.calls.take() {
-            self.end(call, Ending::GivenUp(Cause::Closed, NotExecuted::Closed));
+            self.end(*call, Ending::GivenUp(Cause::Closed, NotExecuted::Closed));
         }
     }
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Box<Call>, ending: Ending) {
+    fn end(&mut self, call: Call, ending: Ending) {
         let id = call.id;
         self.timers.remove(&(call.deadline, Timer::Call(id)));
         if matches!(call.state, State::Ready(_)) {
