@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::runtime::{Allocation, RuntimeError, RuntimeOptions};
 use crate::{ClientError, Runtime};
 
@@ -27,6 +29,7 @@ mod placement;
 pub mod policy;
 mod promise;
 pub mod refusal;
+mod report;
 mod run;
 mod runner;
 pub mod scenario;
@@ -73,6 +76,10 @@ pub struct Report {
     pub took: Duration,
     /// The seed of the walks.
     pub seed: u64,
+    /// The component's size in bytes.
+    pub bytes: usize,
+    /// The component's SHA-256, in hexadecimal.
+    pub sha256: String,
     /// What became of every fault in every scenario.
     pub cells: Cells,
     /// The promises that are broken: none, if all is well.
@@ -185,6 +192,8 @@ impl Check {
             steps: gathered.steps,
             took: begun.elapsed(),
             seed: self.seed,
+            bytes: self.component.len(),
+            sha256: Sha256::digest(&self.component).iter().map(|byte| format!("{byte:02x}")).collect(),
             cells: gathered.cells,
             broken: gathered.broken,
         })

@@ -54,7 +54,7 @@ fn line(moment: &Moment, log: &[Entry]) -> Option<String> {
         }
         Moment::SendDropped(index) => format!("component  gives up handing over {}", message(*index)),
         Moment::Executed(index) => format!("server     EXECUTES {}", message(*index)),
-        Moment::Told(connection, told) => {
+        Moment::Told(connection, _, told) => {
             format!("transport  connection {connection} brings {}", told_words(told, log))
         }
         Moment::Abandoned(connection, request) => {
@@ -63,7 +63,7 @@ fn line(moment: &Moment, log: &[Entry]) -> Option<String> {
         Moment::Ended(connection) => format!("component  ends connection {connection}"),
         Moment::Dropped(connection) => format!("component  lets connection {connection} go"),
         Moment::Fault(fault) => format!("** fault   {fault}"),
-        Moment::Pending(_) | Moment::Unsettled(_) | Moment::Event(_) => return None,
+        Moment::Pending(..) | Moment::Unsettled(_) | Moment::Event(_) => return None,
     })
 }
 

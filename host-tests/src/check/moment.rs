@@ -49,8 +49,8 @@ pub(super) enum Moment {
     Reconciling(u32),
     /// What is known of it now.
     Reconciled(u32, Option<Outcome>),
-    /// The calls that the session says have no verdict.
-    Pending(Vec<PendingCall>),
+    /// The calls that the session says have no verdict, asked when there were so many moments.
+    Pending(usize, Vec<PendingCall>),
     /// The calls that the session says are unknown.
     Unsettled(Vec<UnknownOutcome>),
     /// An event of the session's.
@@ -76,8 +76,8 @@ pub(super) enum Moment {
     SendDropped(MessageIndex),
     /// The server executed it.
     Executed(MessageIndex),
-    /// The client received something on a connection.
-    Told(u32, Told),
+    /// The client received something on a connection, on a request's own channel or on the shared one.
+    Told(u32, Option<u64>, Told),
     /// The client abandoned a request.
     Abandoned(u32, u64),
     /// The client ended a connection in order.

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::moment::{Entry, MessageIndex, Moment};
 use super::schedule::{Act, Call, Schedule};
 use super::world::{World, answer};
-use crate::{CallId, ClientError, Options, Outcome, Runtime, Session, ToolCall};
+use crate::{CallId, ClientError, Options, Outcome, PendingCall, Runtime, Session, ToolCall};
 
 /// Longer than anything but a hang, in virtual time.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
@@ -141,14 +141,21 @@ impl Caller {
     async fn id(&self, number: u32) -> Option<CallId> {
         let key = Call::new(number).key();
         let is_it = |own: &Option<String>| own.as_deref() == Some(key.as_str());
-        let pending = self.ask("pending", self.session.pending()).await?;
+        let pending = self.pending().await?;
         let found = pending.iter().find(|pending| is_it(&pending.key)).map(|pending| pending.call);
-        self.world.note(Moment::Pending(pending));
         if found.is_some() {
             return found;
         }
         let unsettled = self.ask("unsettled", self.session.unsettled()).await?;
         unsettled.iter().find(|unknown| is_it(&unknown.key)).map(|unknown| unknown.call)
+    }
+
+    /// The calls that the session says have no verdict.
+    async fn pending(&self) -> Option<Vec<PendingCall>> {
+        let asked = self.world.moments();
+        let pending = self.ask("pending", self.session.pending()).await?;
+        self.world.note(Moment::Pending(asked, pending.clone()));
+        Some(pending)
     }
 
     async fn await_all(&mut self) {
@@ -162,9 +169,7 @@ impl Caller {
         let unknown = self.unknown();
         join_all(unknown.into_iter().map(|(number, call)| self.reconcile(number, call, ALL_OVER))).await;
         sleep(ALL_OVER).await;
-        if let Some(pending) = self.ask("pending", self.session.pending()).await {
-            self.world.note(Moment::Pending(pending));
-        }
+        self.pending().await;
         if let Some(unsettled) = self.ask("unsettled", self.session.unsettled()).await {
             self.world.note(Moment::Unsettled(unsettled));
         }

@@ -101,6 +101,11 @@ impl World {
         self.state().log.push(Entry { at, moment });
     }
 
+    /// How many moments there were so far.
+    pub(super) fn moments(&self) -> usize {
+        self.state().log.len()
+    }
+
     /// The caller makes this call.
     pub(super) fn called(&self, call: Call) {
         self.state().calls.insert(call.number, call);

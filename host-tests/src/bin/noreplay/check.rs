@@ -21,6 +21,10 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     component: Option<PathBuf>,
 
+    /// Write a page for people
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+
     /// The seed of the random walks
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
@@ -48,6 +52,9 @@ impl Check {
             bar.set_position(progress.done as u64);
         })?;
         bar.finish_and_clear();
+        if let Some(path) = self.report {
+            fs::write(&path, report.html()).map_err(|source| Failure::Report { path, source })?;
+        }
         print(&if self.json { json(&report) } else { text(&report) })?;
         Ok(if report.broken.is_empty() { Exit::Ok } else { Exit::ToolError })
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::AutoStream;
@@ -91,6 +92,8 @@ enum Failure {
     Input(#[source] io::Error),
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
+    #[error("cannot write the report {}", path.display())]
+    Report { path: PathBuf, source: io::Error },
     #[error("a task of this program failed")]
     Task(#[from] JoinError),
 }

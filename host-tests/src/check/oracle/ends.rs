@@ -17,9 +17,9 @@ impl Court<'_> {
                     let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
                     self.broken(Promise::P9, format!("{error}: {cause}"));
                 }
-                Moment::Pending(pending) => {
+                Moment::Pending(asked, pending) => {
                     last_pending = Some(pending);
-                    pending.iter().for_each(|pending| self.pending(at, pending));
+                    pending.iter().for_each(|pending| self.pending(*asked, at, pending));
                 }
                 Moment::Reconciled(number, known) => self.reconciled(at, *number, known.as_ref()),
                 Moment::Event(event) => self.event(at, event),
@@ -33,17 +33,20 @@ impl Court<'_> {
     }
 
     /// A call that is listed as pending has no verdict, and is not said to wait if it may have run.
-    fn pending(&mut self, at: At, pending: &PendingCall) {
+    /// It was told between `asked` and `at`.
+    fn pending(&mut self, asked: At, at: At, pending: &PendingCall) {
         let story = self.story;
         let of_key = |call: &&CallStory<'_>| Some(call.call.key()) == pending.key;
         let Some(call) = story.calls.values().find(of_key) else {
             return self.broken(Promise::P4, format!("a call is pending that nobody made: {pending:?}"));
         };
-        let ended = call.verdict.is_some_and(|(verdict, _)| verdict < at);
+        let ended = call.verdict.is_some_and(|(verdict, _)| verdict < asked);
         self.hold(!ended, Promise::P4, || format!("call {} is pending after its verdict", call.call.number));
-        let attempts: Vec<_> = story.attempts(call).filter(|attempt| attempt.handed < at).collect();
-        self.hold(pending.attempts as usize == attempts.len(), Promise::P10, || {
-            format!("call {} was handed over {} times: {pending:?}", call.call.number, attempts.len())
+        let attempts: Vec<_> = story.attempts(call).filter(|attempt| attempt.handed < asked).collect();
+        let most = story.attempts(call).filter(|attempt| attempt.handed < at).count();
+        let right = (attempts.len()..=most).contains(&(pending.attempts as usize));
+        self.hold(right, Promise::P10, || {
+            format!("call {} was handed over {most} times: {pending:?}", call.call.number)
         });
         let refuted = attempts.iter().all(|attempt| {
             attempt.proof().is_some_and(|(proven, grade)| proven < at && story.accepts(grade))
@@ -64,7 +67,9 @@ impl Court<'_> {
                 self.broken(Promise::P4, format!("call {number} is reconciled, and still unknown"));
             }
             None => {
-                let lost = self.told_late(call, at);
+                // A call that ended well has nothing to be reconciled.
+                let unknown = matches!(call.verdict, Some((_, Ok(Outcome::UnknownOutcome(_)))));
+                let lost = unknown && self.told_late(call, at);
                 self.hold(!lost, Promise::P4, || format!("the late answer to call {number} is lost"));
             }
         }
@@ -73,7 +78,16 @@ impl Court<'_> {
     /// Whether an answer came to this call before `at`, and to none of its attempts anything else.
     fn told_late(&self, call: &CallStory<'_>, at: At) -> bool {
         let answers = |fates: &[(At, &Fate)]| {
-            let known = fates.iter().any(|(told, fate)| *told < at && matches!(fate, Fate::Result { .. }));
+            // What came as its connection was let go did not come any more.
+            let let_go = |told: At| {
+                self.story.log[told..]
+                    .iter()
+                    .take_while(|entry| entry.at == self.story.time(told))
+                    .any(|entry| matches!(entry.moment, Moment::Dropped(_) | Moment::Ended(_)))
+            };
+            let known = fates
+                .iter()
+                .any(|(told, fate)| *told < at && matches!(fate, Fate::Result { .. }) && !let_go(*told));
             known && !fates.iter().any(|(_, fate)| !matches!(fate, Fate::Result { .. } | Fate::Unreadable(_)))
         };
         self.story.attempts(call).any(|attempt| answers(&attempt.fates))

@@ -1,7 +1,9 @@
 //! P10: causes and reasons, whole and true.
 
-use super::super::moment::{Fate, Kind, Moment};
-use super::super::policy::CAUSE;
+use std::time::Duration;
+
+use super::super::moment::{Entry, Fate, Kind, Moment, Told};
+use super::super::policy::{CAUSE, CONNECT};
 use super::super::promise::Promise;
 use super::Court;
 use super::story::{At, CallStory};
@@ -97,7 +99,10 @@ impl Court<'_> {
                 failure.kind == own.kind && failure.detail.ends_with(&own.detail)
             }
             // It took too long, which the component itself tells.
-            Moment::ConnectDropped(_) => failure.kind == FailureKind::TimedOut,
+            Moment::Connecting(_) => {
+                let long = Duration::from_millis(CONNECT.into());
+                failure.kind == FailureKind::TimedOut && self.story.time(at) >= entry.at + long
+            }
             _ => false,
         })
     }
@@ -113,7 +118,9 @@ impl Court<'_> {
         };
         let failure = why.failure.as_ref().is_none_or(|failure| {
             let own = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
+            let lost = |entry: &Entry| matches!(&entry.moment, Moment::Told(_, _, Told::Lost(lost)) if lost == failure);
             own || handshakes().any(|message| message.failures(at).contains(&failure))
+                || self.story.log[..at].iter().any(lost)
         });
         let error = why.error.as_ref().is_none_or(|error| {
             let is_it =

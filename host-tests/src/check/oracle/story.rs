@@ -113,8 +113,19 @@ impl<'a> Story<'a> {
                 }
             }
             Moment::Executed(index) => self.messages[*index].executed.push(at),
-            Moment::Told(connection, told) => self.told(at, *connection, told),
+            Moment::Told(connection, channel, told) => {
+                self.heard(at, *channel);
+                self.told(at, *connection, told);
+            }
             _ => {}
+        }
+    }
+
+    /// Whatever comes on a request's own channel is of that request.
+    fn heard(&mut self, at: At, channel: Option<u64>) {
+        let on_it = |message: &&mut MessageStory<'_>| channel.is_some() && message.message.request == channel;
+        if let Some(message) = self.messages.iter_mut().find(on_it) {
+            message.sign.get_or_insert(at);
         }
     }
 
@@ -122,7 +133,9 @@ impl<'a> Story<'a> {
         let lost = match told {
             Told::Of(index, fate) => {
                 let message = &mut self.messages[*index];
-                message.sign.get_or_insert(at);
+                if !matches!(fate, Fate::AnswerLost(_)) {
+                    message.sign.get_or_insert(at);
+                }
                 message.fates.push((at, fate));
                 return;
             }

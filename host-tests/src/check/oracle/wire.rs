@@ -21,8 +21,12 @@ impl Court<'_> {
             }
             for wrong in &message.message.wrong {
                 let promise = match wrong.as_str() {
-                    wrong if wrong.contains("arguments") || wrong.contains("_meta") => Promise::P8,
-                    wrong if wrong.contains("does not rise") => Promise::P6,
+                    wrong
+                        if wrong.starts_with("not the arguments") || wrong.starts_with("not the `_meta`") =>
+                    {
+                        Promise::P8
+                    }
+                    wrong if wrong.starts_with("an id that does not rise") => Promise::P6,
                     _ => Promise::P5,
                 };
                 self.broken(promise, wrong.clone());
@@ -70,7 +74,7 @@ impl Court<'_> {
             }
             Kind::Response => {
                 let asked = before.iter().filter(
-                    |entry| matches!(&entry.moment, Moment::Told(on, Told::Request) if *on == connection),
+                    |entry| matches!(&entry.moment, Moment::Told(on, _, Told::Request) if *on == connection),
                 );
                 let answered = self.story.messages.iter().filter(|other| {
                     other.handed <= handed
@@ -115,7 +119,7 @@ impl Court<'_> {
                 Moment::Connected(number)
                 | Moment::ConnectFailed(number, _)
                 | Moment::ConnectDropped(number) => _ = opening.remove(number),
-                Moment::Told(number, Told::Lost(_) | Told::End) => _ = over.insert(*number),
+                Moment::Told(number, _, Told::Lost(_) | Told::End) => _ = over.insert(*number),
                 Moment::Ended(number) => {
                     self.hold(self.story.policy.owned, Promise::P5, || {
                         "a connection was ended that somebody else owns".to_owned()

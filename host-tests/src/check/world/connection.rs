@@ -84,7 +84,7 @@ impl Connection for WorldConnection {
             return Box::pin(async { result });
         }
         let own = server::result(&self.world, &message, &read);
-        let course = Course::of(&self.world, fault.as_ref(), message.request, &own);
+        let course = Course::of(&self.world, fault.as_ref(), message.request, read.token.is_some(), &own);
         if course.progress {
             server::progress(&self.world, &self.line, &message, &read);
         }
@@ -124,9 +124,10 @@ impl Connection for WorldConnection {
         let (world, line) = (self.world.clone(), self.line.clone());
         Box::pin(async move {
             let (incoming, told) = line.next().await;
+            let channel = channel_of(&incoming);
             // A flood would drown everything else.
             if !matches!(&told, Told::Noise(text) if text.is_empty()) {
-                world.note(Moment::Told(line.number, told));
+                world.note(Moment::Told(line.number, channel, told));
             }
             incoming
         })
@@ -141,6 +142,15 @@ impl Connection for WorldConnection {
         self.world.note(Moment::Ended(self.line.number));
         self.line.finish(Ok(()));
         Box::pin(async {})
+    }
+}
+
+/// The request on whose own channel something came.
+fn channel_of(incoming: &Result<Incoming, Failure>) -> Option<u64> {
+    match incoming {
+        Ok(Incoming::Message(arrival)) => arrival.channel,
+        Ok(Incoming::TooLarge(oversized)) => oversized.channel,
+        _ => None,
     }
 }
 

@@ -44,7 +44,13 @@ const NOW: Duration = Duration::ZERO;
 
 impl Course {
     /// What becomes of a message under a fault, or none.
-    pub(super) fn of(world: &World, fault: Option<&SendFault>, request: Option<u64>, result: &str) -> Course {
+    pub(super) fn of(
+        world: &World,
+        fault: Option<&SendFault>,
+        request: Option<u64>,
+        may_progress: bool,
+        result: &str,
+    ) -> Course {
         let well = Course {
             returns: Return::After(NOW, Ok(Delivery::HandedOver), Says::Nothing),
             arrives: vec![NOW],
@@ -87,6 +93,8 @@ impl Course {
                 // What is no proof can have run: it has.
                 if matches!(says, Says::Proof(_)) { nowhere(returns) } else { silent(returns) }
             }
+            // Without a token there is no progress: a plain refusal.
+            SendFault::RefusedAfterProgress if !may_progress => proof(Grade::B, refused(Status::bare(401))),
             SendFault::RefusedAfterProgress => Course {
                 progress: true,
                 ..silent(Return::After(A_WHILE, refused(Status::bare(401)), Says::Unknown))
