@@ -63,6 +63,7 @@ pub struct Check {
     seed: u64,
     steps: u64,
     quick: bool,
+    only: Option<Promise>,
 }
 
 /// What a check found.
@@ -119,7 +120,7 @@ enum Task {
 impl Check {
     /// A check of the component `component`.
     pub fn of(component: impl Into<Vec<u8>>) -> Check {
-        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false }
+        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false, only: None }
     }
 
     /// The seed of the first random walk; each further walk has the next one.
@@ -138,6 +139,12 @@ impl Check {
     #[must_use]
     pub fn quick(self) -> Check {
         Check { quick: true, steps: self.steps / 50, ..self }
+    }
+
+    /// Whether this promise is broken, and nothing else: its first breach ends the check.
+    #[must_use]
+    pub fn only(self, promise: Promise) -> Check {
+        Check { only: Some(promise), ..self }
     }
 
     /// Runs the check. `watch` is told how far it has come.
@@ -159,11 +166,14 @@ impl Check {
 
         let tasks = self.tasks();
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let findings = Findings::default();
+        let findings = Findings::of(self.only);
         let walks = Walks::new();
         let work = || -> io::Result<()> {
             let runner = Runner::new(runtime.clone(), defaults.clone());
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if findings.are_enough() {
+                    break;
+                }
                 match task {
                     Task::Group(group) => group.run(&runner, &findings)?,
                     Task::Walks(from, count) => {

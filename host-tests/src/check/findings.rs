@@ -42,8 +42,11 @@ pub struct Cell {
 pub type Cells = BTreeMap<(String, String), Cell>;
 
 /// Gathers.
-#[derive(Default)]
-pub(super) struct Findings(Mutex<Gathered>);
+pub(super) struct Findings {
+    gathered: Mutex<Gathered>,
+    /// The only promise that is asked about.
+    only: Option<Promise>,
+}
 
 #[derive(Default)]
 pub(super) struct Gathered {
@@ -55,12 +58,21 @@ pub(super) struct Gathered {
 }
 
 impl Findings {
+    pub(super) fn of(only: Option<Promise>) -> Findings {
+        Findings { gathered: Mutex::default(), only }
+    }
+
+    /// Whether nothing more is asked.
+    pub(super) fn are_enough(&self) -> bool {
+        self.only.is_some() && !self.gathered().broken.is_empty()
+    }
+
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn into_inner(self) -> Gathered {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A fault was placed into a scenario, and this is what came of it.
@@ -111,6 +123,9 @@ impl Findings {
         judged: &Judged,
         breach: &Breach,
     ) {
+        if self.are_enough() || self.only.is_some_and(|only| only != breach.promise) {
+            return;
+        }
         // Of walks, one of each promise is enough.
         let key = if scenario.starts_with("random walk") { "random walk" } else { &scenario };
         if !self.gathered().seen.insert((breach.promise, key.to_owned())) {

@@ -68,6 +68,9 @@ impl Group {
         let base = self.place(runner, findings, &plain, "no fault")?;
         for (place, kind) in places(&base) {
             for fault in self.faults(place, &kind) {
+                if findings.are_enough() {
+                    return Ok(());
+                }
                 let schedule = Schedule { faults: vec![(place, fault.clone())], ..plain.clone() };
                 self.place(runner, findings, &schedule, &fault.to_string())?;
             }

@@ -20,10 +20,14 @@ pub(crate) struct Broken {
     pub(crate) sequence: Vec<serde_json::Value>,
 }
 
-/// Checks a component.
-pub(crate) fn check(component: &Path) -> Result<Report> {
+/// Checks a component, for one promise or for all.
+pub(crate) fn check(component: &Path, promise: Option<&str>) -> Result<Report> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_noreplay"));
-    let output = command.args(["check", "--quick", "--json", "--component"]).arg(component).output()?;
+    command.args(["check", "--quick", "--json", "--component"]).arg(component);
+    if let Some(promise) = promise {
+        command.args(["--promise", promise]);
+    }
+    let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     let report: Report = serde_json::from_str(&text).with_context(|| format!("no report: {text}{stderr}"))?;

@@ -33,6 +33,10 @@ pub(crate) struct Check {
     #[arg(long)]
     quick: bool,
 
+    /// Ask about this promise alone, and stop at its first breach
+    #[arg(long, value_name = "P1..P10")]
+    promise: Option<Promise>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,6 +50,7 @@ impl Check {
         };
         let check = Checking::of(component).seed(self.seed);
         let check = if self.quick { check.quick() } else { check };
+        let check = self.promise.into_iter().fold(check, Checking::only);
         let bar = bar();
         let report = check.run(&|progress| {
             bar.set_length(progress.of as u64);
