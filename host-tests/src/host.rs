@@ -1,5 +1,5 @@
 //! What the component imports, answered: its transport, by whatever implements
-//! [`Transport`](crate::transport::Transport), and its clock (see `clock`).
+//! [`Transport`], and its clock (see `clock`).
 //!
 //! [`Runtime`](crate::Runtime) does this for the component on its own. A component that is composed
 //! with it is linked by [`add_to_linker`].

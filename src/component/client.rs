@@ -10,15 +10,13 @@ use crate::prelude::*;
 use crate::protocol::handshake::Server;
 use crate::protocol::tool_list::Tool;
 use crate::session::event::Event;
-use crate::session::evidence::SendError;
 use crate::session::policy;
 use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError, UnknownOutcome};
-use crate::session::{Delivery, Ids, PendingCall, Receipt, Resolution, Session as Core};
+use crate::session::{Ids, PendingCall, Resolution, Session as Core};
 
 use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, ToolCall};
 use super::convert;
-use super::driver::send;
-use super::shared::{Shared, Step, Waiter, now};
+use super::shared::{Shared, Waiter, now};
 
 /// The component's ids: no two of its sessions share one.
 static IDS: Ids = Ids::new();
@@ -114,54 +112,29 @@ impl Drop for Session {
 impl Session {
     /// The end of what a task waits for. Boxed, so that the exports share its code.
     fn end_of(&self, waiter: Waiter) -> Pin<Box<dyn Future<Output = Resolution> + '_>> {
-        let mut waiting = Waiting { shared: &self.0, waiter, sending: None, done: false };
+        let mut waiting = Waiting { shared: &self.0, waiter, done: false };
         Box::pin(poll_fn(move |cx| waiting.poll(cx)))
     }
 }
 
-type Sent = Pin<Box<dyn Future<Output = Result<Delivery, SendError>>>>;
-
 /// A task that waits. If it is cancelled before the end, so is its call.
 struct Waiting<'a> {
-    shared: &'a Rc<Shared>,
+    shared: &'a Shared,
     waiter: Waiter,
-    sending: Option<(Receipt, Sent)>,
     done: bool,
 }
 
 impl Waiting<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Resolution> {
-        loop {
-            match self.shared.poll(cx, self.waiter) {
-                Poll::Ready(Step::End(resolution)) => {
-                    // What is still on its way is given up with the call.
-                    self.sending = None;
-                    self.done = true;
-                    return Poll::Ready(resolution);
-                }
-                Poll::Ready(Step::Send(sending)) => {
-                    self.sending = Some((sending.receipt, Box::pin(send(sending))));
-                    // Once more, so that the slot knows whom to wake.
-                    continue;
-                }
-                Poll::Pending => {}
-            }
-            let Some((receipt, sending)) = &mut self.sending else { return Poll::Pending };
-            let Poll::Ready(result) = sending.as_mut().poll(cx) else { return Poll::Pending };
-            let receipt = *receipt;
-            self.sending = None;
-            self.shared.enter(|session| session.sent(now(), receipt, result));
-        }
+        let resolution = self.shared.poll(cx, self.waiter);
+        self.done = resolution.is_ready();
+        resolution
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if !self.done {
-            self.sending = None;
-            if let Waiter::Call(call) = self.waiter {
-                self.shared.enter(|session| session.abandon(call));
-            }
             self.shared.forget(self.waiter);
         }
     }

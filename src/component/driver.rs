@@ -9,15 +9,15 @@ use core::time::Duration;
 use alloc::rc::Rc;
 
 use crate::prelude::*;
-use crate::session::evidence::SendError;
+use crate::session::Incoming;
 use crate::session::time::Instant;
 use crate::session::verdict::{Failure, Generation};
-use crate::session::{Delivery, Incoming, Receipt};
 
 use super::bindings::noreplay::mcp::transport::{self, Connection};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::convert;
-use super::shared::{Order, Sending, Shared, now};
+use super::sending::Sending;
+use super::shared::{Order, Shared, now};
 
 /// How long a connection may take to end in order.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -27,13 +27,15 @@ const IN_A_ROW: u32 = 64;
 
 /// Works for a session until nothing is left to do.
 pub(super) async fn drive(shared: Rc<Shared>) {
-    let mut driver = Driver { shared, jobs: Vec::new(), receiving: Vec::new(), alarm: None };
+    let mut driver = Driver::new(shared);
     poll_fn(|cx| driver.poll(cx)).await;
 }
 
 struct Driver {
     shared: Rc<Shared>,
-    /// All that is under way, but for what follows, in the order in which it was asked for.
+    /// Messages that the transport has not answered for, in the order in which it got them.
+    sending: Vec<Sending>,
+    /// Connections that come and go.
     jobs: Vec<Job>,
     /// One for each connection.
     receiving: Vec<Job>,
@@ -52,7 +54,6 @@ struct Job {
 /// What a job came to.
 enum Done {
     Connected(Generation, Result<Connection, Failure>),
-    Sent(Receipt, Result<Delivery, SendError>),
     Received(Generation, Rc<Connection>, Result<Incoming, Failure>),
     Closed,
 }
@@ -64,16 +65,24 @@ impl Job {
 }
 
 impl Driver {
+    fn new(shared: Rc<Shared>) -> Self {
+        Self { shared, sending: Vec::new(), jobs: Vec::new(), receiving: Vec::new(), alarm: None }
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut messages = 0;
         while messages < IN_A_ROW {
+            self.shared.carry_out();
             self.take_orders(cx);
+            if self.poll_sending(cx) {
+                continue;
+            }
             let done = poll_any(&mut self.jobs, cx).or_else(|| poll_any(&mut self.receiving, cx));
             if let Some(done) = done {
                 messages += u32::from(matches!(done, Done::Received(..)));
                 self.done(done);
             } else if !self.poll_alarm(cx) {
-                let idle = self.jobs.is_empty() && self.receiving.is_empty();
+                let idle = self.sending.is_empty() && self.jobs.is_empty() && self.receiving.is_empty();
                 return if idle && self.shared.try_rest() { Poll::Ready(()) } else { Poll::Pending };
             }
         }
@@ -90,11 +99,7 @@ impl Driver {
                         async move { Done::Connected(generation, transport::connect(endpoint, most).await) };
                     self.jobs.push(Job::new(Some(generation), connect));
                 }
-                Order::Send(sending) => {
-                    let receipt = sending.receipt;
-                    let send = async move { Done::Sent(receipt, send(sending).await) };
-                    self.jobs.push(Job::new(Some(receipt.generation), send));
-                }
+                Order::Send(sending) => self.sending.push(sending),
                 Order::Disconnect(generation, connection) => {
                     self.let_go(generation);
                     self.jobs.extend(connection.map(|connection| Job::new(None, close(connection))));
@@ -103,8 +108,23 @@ impl Driver {
         }
     }
 
-    /// Drops whatever is under way on a connection. What a call sends on it, its own task drops.
+    /// Sees to the messages that are under way. Tells whether the transport answered for one.
+    fn poll_sending(&mut self, cx: &mut Context<'_>) -> bool {
+        self.sending.retain(|sending| self.shared.is_out(sending.receipt));
+        for index in 0..self.sending.len() {
+            if let Poll::Ready(result) = self.sending[index].poll(cx) {
+                // In order: those behind it were sent later.
+                let receipt = self.sending.remove(index).receipt;
+                self.shared.enter(|session| session.sent(now(), receipt, result));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Drops whatever is under way on a connection.
     fn let_go(&mut self, generation: Generation) {
+        self.sending.retain(|sending| sending.receipt.generation != generation);
         self.jobs.retain(|job| job.generation != Some(generation));
         self.receiving.retain(|job| job.generation != Some(generation));
     }
@@ -126,9 +146,6 @@ impl Driver {
                     self.receive(generation, connection);
                 });
                 self.shared.enter(|session| session.connected(now(), generation, result));
-            }
-            Done::Sent(receipt, result) => {
-                self.shared.enter(|session| session.sent(now(), receipt, result));
             }
             Done::Received(generation, connection, result) => {
                 if !matches!(result, Ok(Incoming::End) | Err(_)) {
@@ -182,12 +199,6 @@ fn poll_any(jobs: &mut Vec<Job>, cx: &mut Context<'_>) -> Option<Done> {
         }
     }
     None
-}
-
-/// Hands a message to the transport: it is moved, and gone.
-pub(super) async fn send(sending: Sending) -> Result<Delivery, SendError> {
-    let Sending { connection, message, .. } = sending;
-    connection.send(convert::outgoing(message)).await.map(convert::delivery)
 }
 
 /// Ends a connection in order, if that does not take too long.

@@ -5,16 +5,19 @@
 //! | [`bindings`] | what wit-bindgen makes of the WIT |
 //! | [`client`] | the exported resource: each method enters the session and waits for its resolution |
 //! | [`shared`] | what the tasks of one session share: the session, and a slot for each that waits |
+//! | [`sending`] | a message that is with the transport, until the transport answers for it |
 //! | [`driver`] | the one task that connects, receives and keeps time |
 //! | [`convert`] | the session's types to and from those of the WIT |
 //!
-//! A call's `send` belongs to the call's own task, so that whoever gives the call up gives up its
-//! `send`. Everything else that can block belongs to the driver, which no caller can cancel.
+//! A message that the session gives out is with the transport before anything else happens: whoever
+//! entered the session starts its `send`. If that does not end at once, the driver, which no caller can
+//! cancel, sees to it for as long as anybody waits for what becomes of it.
 
 mod bindings;
 mod client;
 mod convert;
 mod driver;
+mod sending;
 mod shared;
 
 #[global_allocator]

@@ -6,31 +6,25 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
 
 use crate::prelude::*;
-use crate::protocol::message::Outgoing;
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};
-use crate::session::{Action, Receipt, Resolution, Session, Ticket, What};
+use crate::session::{Action, Receipt, Resolution, Session, Ticket};
 use crate::table::Table;
 
 use super::bindings::noreplay::mcp::transport::Connection;
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::driver;
+use super::sending::Sending;
 
 /// The time.
 pub(super) fn now() -> Instant {
     Instant::from_nanos(monotonic_clock::now())
 }
 
-/// A message on its way to the transport.
-pub(super) struct Sending {
-    pub(super) connection: Rc<Connection>,
-    pub(super) receipt: Receipt,
-    pub(super) message: Outgoing,
-}
-
 /// What the driver is asked to do.
 pub(super) enum Order {
     Connect(Generation),
+    /// See to a message that the transport has, but has not answered for yet.
     Send(Sending),
     /// Let the connection go, if it is up; end it in order first, if asked to.
     Disconnect(Generation, Option<Rc<Connection>>),
@@ -46,17 +40,10 @@ pub(super) enum Waiter {
 /// What a task waits for.
 #[derive(Default)]
 struct Slot {
-    sending: Option<Sending>,
     resolution: Option<Resolution>,
     waker: Option<Waker>,
     /// Whoever waited went away. The resolution is still to come.
     forsaken: bool,
-}
-
-/// What a task finds.
-pub(super) enum Step {
-    Send(Sending),
-    End(Resolution),
 }
 
 /// One session, and whoever works on it.
@@ -94,27 +81,31 @@ impl Shared {
     }
 
     /// Enters the session, then carries out what it asks for. To be called within an async export: it
-    /// may have to start the driver.
+    /// hands messages to the transport, and may have to start the driver.
     pub(super) fn enter<T>(self: &Rc<Self>, step: impl FnOnce(&mut Session) -> T) -> T {
-        let result = self.enter_from_sync(step);
-        self.ensure_driver();
-        result
-    }
-
-    fn ensure_driver(self: &Rc<Self>) {
+        let result = step(&mut self.session.borrow_mut());
+        self.carry_out();
         if !self.driving.get() && self.has_work() {
             self.driving.set(true);
             // Its end is of no interest to whoever starts it.
             drop(wit_bindgen::spawn_local(driver::drive(Rc::clone(self))));
         }
+        result
     }
 
-    /// The same from a plain export, where no task can be started. There the driver runs already, or
-    /// there is nothing for it to do: it runs while there is a connection or a deadline.
+    /// The same where nothing async can be called: the driver carries out what the session asks for. It
+    /// runs already, or there is nothing to do: it runs while there is a connection or a deadline.
     pub(super) fn enter_from_sync<T>(&self, step: impl FnOnce(&mut Session) -> T) -> T {
         let result = step(&mut self.session.borrow_mut());
-        self.carry_out();
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
         result
+    }
+
+    /// Whether anybody waits for what becomes of a message.
+    pub(super) fn is_out(&self, receipt: Receipt) -> bool {
+        self.look(|session| session.is_out(receipt))
     }
 
     /// Looks at the session.
@@ -126,7 +117,9 @@ impl Shared {
         !self.orders.borrow().is_empty() || self.look(Session::next_deadline).is_some()
     }
 
-    fn carry_out(&self) {
+    /// Does what the session asks for. A message that it gives out is with the transport in the same
+    /// breath, so that nothing can come between.
+    pub(super) fn carry_out(&self) {
         let mut woken = Vec::new();
         loop {
             let action = self.session.borrow_mut().poll_action();
@@ -150,15 +143,15 @@ impl Shared {
     fn perform(&self, action: Action) -> Option<Waker> {
         match action {
             Action::Connect { generation } => self.order(Order::Connect(generation)),
-            Action::Send { call, receipt, message } => {
+            Action::Send { receipt, message, .. } => {
                 // A connection that is gone has told its calls so.
                 let connection = self.connections.borrow().get(&receipt.generation).cloned()?;
-                let sending = Sending { connection, receipt, message };
-                let Some(call) = call else {
-                    self.order(Order::Send(sending));
-                    return None;
-                };
-                return self.tell(Waiter::Call(call), |slot| slot.sending = Some(sending));
+                let mut sending = Sending::new(receipt, connection, message);
+                // The driver polls it again, with a waker of its own.
+                match sending.poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(result) => self.session.borrow_mut().sent(now(), receipt, result),
+                    Poll::Pending => self.order(Order::Send(sending)),
+                }
             }
             Action::Abandon { generation, request } => {
                 if let Some(connection) = self.connections.borrow().get(&generation) {
@@ -202,16 +195,12 @@ impl Shared {
         self.orders.borrow_mut().push(order);
     }
 
-    /// What a task is to do next.
-    pub(super) fn poll(&self, cx: &mut Context<'_>, waiter: Waiter) -> Poll<Step> {
+    /// The end of what a task waits for.
+    pub(super) fn poll(&self, cx: &mut Context<'_>, waiter: Waiter) -> Poll<Resolution> {
         let mut slots = self.slots.borrow_mut();
-        // The end makes a message that was not given away yet needless.
         if let Some(resolution) = slots.get_mut(&waiter).and_then(|slot| slot.resolution.take()) {
-            remove(&mut slots, waiter);
-            return Poll::Ready(Step::End(resolution));
-        }
-        if let Some(sending) = take_in_turn(&mut slots, waiter) {
-            return Poll::Ready(Step::Send(sending));
+            slots.remove(&waiter);
+            return Poll::Ready(resolution);
         }
         let waker = Some(cx.waker().clone());
         match slots.get_mut(&waiter) {
@@ -221,15 +210,21 @@ impl Shared {
         Poll::Pending
     }
 
-    /// A task is gone. A call that it waited for was abandoned before; anything else goes on, and ends for
-    /// nobody.
+    /// A task is gone. Its call is given up, with its message if the driver has not taken that yet; anything
+    /// else goes on, and ends for nobody.
     pub(super) fn forget(&self, waiter: Waiter) {
+        if let Waiter::Call(call) = waiter {
+            self.enter_from_sync(|session| session.abandon(call));
+            let of_use =
+                |order: &Order| !matches!(order, Order::Send(sending) if !self.is_out(sending.receipt));
+            self.orders.borrow_mut().retain(of_use);
+        }
         let mut slots = self.slots.borrow_mut();
         match slots.get_mut(&waiter) {
             Some(slot) if matches!(waiter, Waiter::Ticket(_)) && slot.resolution.is_none() => {
                 slot.forsaken = true;
             }
-            _ => remove(&mut slots, waiter),
+            _ => _ = slots.remove(&waiter),
         }
     }
 
@@ -277,40 +272,6 @@ impl Shared {
     /// A connection is up.
     pub(super) fn add_connection(&self, generation: Generation, connection: Rc<Connection>) {
         self.connections.borrow_mut().insert(generation, connection);
-    }
-}
-
-/// The message of a call, if it is the next to leave: tasks have their turns in any order, but ids rise
-/// also on the wire.
-fn take_in_turn(slots: &mut Table<Waiter, Slot>, waiter: Waiter) -> Option<Sending> {
-    slots.get(&waiter)?.sending.as_ref()?;
-    if next_to_send(slots) != Some(waiter) {
-        return None;
-    }
-    let sending = slots.get_mut(&waiter)?.sending.take();
-    wake_next_to_send(slots);
-    sending
-}
-
-fn next_to_send(slots: &Table<Waiter, Slot>) -> Option<Waiter> {
-    let sending = slots.iter().filter_map(|(waiter, slot)| {
-        let What::Request(request) = slot.sending.as_ref()?.receipt.what else { return None };
-        Some((request, *waiter))
-    });
-    sending.min().map(|(_, waiter)| waiter)
-}
-
-fn wake_next_to_send(slots: &mut Table<Waiter, Slot>) {
-    let next = next_to_send(slots).and_then(|waiter| slots.get_mut(&waiter));
-    if let Some(waker) = next.and_then(|slot| slot.waker.take()) {
-        waker.wake();
-    }
-}
-
-/// Removes a slot. If a message was left in it, the next one has its turn.
-fn remove(slots: &mut Table<Waiter, Slot>, waiter: Waiter) {
-    if slots.remove(&waiter).is_some_and(|slot| slot.sending.is_some()) {
-        wake_next_to_send(slots);
     }
 }
 

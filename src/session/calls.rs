@@ -278,7 +278,7 @@ impl Session {
     }
 
     /// Whether this request is the attempt of the call that is out, and not an earlier one.
-    pub(super) fn is_out(&self, call: CallId, request: RequestId) -> bool {
+    pub(super) fn is_current(&self, call: CallId, request: RequestId) -> bool {
         self.calls.get(&call).and_then(|call| call.request()) == Some(request)
     }
 

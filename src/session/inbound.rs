@@ -252,7 +252,7 @@ impl Session {
         // Nothing comes for it any more, also not late.
         self.requests.remove(&request);
         match out.purpose {
-            Purpose::Call(call) if self.is_out(call, request) => {
+            Purpose::Call(call) if self.is_current(call, request) => {
                 self.attempt_unknown(now, call, Cause::Transport(failure));
             }
             // An earlier attempt of a call that goes on is left in doubt as it was.

@@ -9,27 +9,22 @@ use crate::prelude::*;
 use crate::protocol::handshake::{self, Server};
 use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message::{self, Outgoing};
+use crate::protocol::message;
 use crate::protocol::revision::Revision;
 use crate::table::Table;
 
 use super::event::Event;
-use super::evidence::{SendError, answer_in};
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
 use super::verdict::{
-    Attempt, Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
+    Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
 };
-use super::{Action, Awaited, Delivery, Purpose, Queued, Receipt, Resolution, Session, Ticket, What};
+use super::{Action, Awaited, Purpose, Queued, Receipt, Resolution, Session, Ticket, What};
 
 /// How long calls wait for a transport that does not return from sending `notifications/initialized`:
 /// the server has answered, so that it is a matter of order only, and a call bears its own risk.
 const INITIALIZED: Duration = Duration::from_secs(2);
-
-/// The most messages of the session's own that may be on their way on one connection. A server that
-/// asks without reading gets no more answers.
-const CONTROLS: usize = 64;
 
 /// Where new messages go.
 #[derive(Debug)]
@@ -60,7 +55,7 @@ impl Link {
         }
     }
 
-    fn generation(&self) -> Option<Generation> {
+    pub(super) fn generation(&self) -> Option<Generation> {
         match self {
             Self::Down | Self::Pausing { .. } => None,
             Self::Connecting { generation, .. }
@@ -77,7 +72,7 @@ pub(super) struct Connection {
     revision: Option<Revision>,
     server: Option<Server>,
     /// Messages of the session's own that are on their way.
-    controls: usize,
+    pub(super) controls: usize,
 }
 
 impl Connection {
@@ -149,7 +144,7 @@ impl Session {
         let mut reads = Vec::new();
         for (request, out) in self.requests.take() {
             match out.purpose {
-                Purpose::Call(call) if self.is_out(call, request) => self.attempt_replaced(call),
+                Purpose::Call(call) if self.is_current(call, request) => self.attempt_replaced(call),
                 // An earlier attempt of a call that goes on is left in doubt as it was.
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
@@ -254,7 +249,7 @@ impl Session {
 
     /// The handshake is done. What waited too long for it is not sent any more, whether or not its alarm
     /// was heard already.
-    fn up(&mut self, now: Instant, generation: Generation) {
+    pub(super) fn up(&mut self, now: Instant, generation: Generation) {
         self.tick_timers(now);
         let Some(server) = self.connections.get(&generation).and_then(|up| up.server.clone()) else {
             return;
@@ -338,98 +333,6 @@ impl Session {
         }
     }
 
-    /// A `send` returned.
-    pub fn sent(&mut self, now: Instant, receipt: Receipt, result: Result<Delivery, SendError>) {
-        let Receipt { generation, what } = receipt;
-        match what {
-            What::Request(request) => match self.requests.get(&request).map(|out| out.purpose) {
-                Some(Purpose::Call(call)) => {
-                    self.call_sent(now, call, Attempt { generation, request }, result);
-                }
-                Some(Purpose::Read(ticket)) => self.read_sent(now, ticket, generation, request, result),
-                Some(Purpose::Initialize) => match result.map_err(|error| answer_in(error, request)) {
-                    Ok(_) => {}
-                    Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
-                    Err(Err(error)) => self.handshake_send_failed(now, generation, error),
-                },
-                // Its call has its verdict: only an answer is news.
-                Some(Purpose::Late(_)) => {
-                    if let Err(error) = result
-                        && let Ok(body) = answer_in(error, request)
-                    {
-                        self.arrived(now, generation, body, Some(request));
-                    }
-                }
-                None => {}
-            },
-            What::Initialized => {
-                if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)
-                {
-                    return;
-                }
-                match result {
-                    Ok(_) => self.up(now, generation),
-                    Err(error) => self.handshake_send_failed(now, generation, error),
-                }
-            }
-            What::Control => {
-                if let Some(connection) = self.connections.get_mut(&generation) {
-                    connection.controls = connection.controls.saturating_sub(1);
-                }
-                // That a cancel could not be sent changes no verdict; that the connection takes no
-                // more messages is worth knowing.
-                if let Err(error) = result {
-                    self.note_send_error(now, generation, &error);
-                }
-            }
-        }
-    }
-
-    fn handshake_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
-        if self.link.generation() != Some(generation) {
-            return;
-        }
-        let (reason, failure) = match error {
-            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
-                ("its message could not be sent".to_owned(), Some(failure))
-            }
-            SendError::Refused(refusal) => {
-                (format!("its message was refused with status {}", refusal.status), None)
-            }
-        };
-        self.handshake_failed(now, HandshakeFailure { reason, error: None, failure });
-    }
-
-    /// Queues a message of the session's own, unless too many are on their way.
-    pub(super) fn control(&mut self, generation: Generation, message: Outgoing) {
-        let Some(connection) = self.connections.get_mut(&generation) else {
-            return;
-        };
-        if connection.controls >= CONTROLS {
-            self.events.diagnose("the server does not take messages: an answer or a cancel was left out");
-            return;
-        }
-        connection.controls += 1;
-        let receipt = Receipt { generation, what: What::Control };
-        self.send(receipt, message);
-    }
-
-    /// What a failed `send` says of its connection: it takes no more messages, or its session ended.
-    /// Answers to what was sent before may still come.
-    pub(super) fn note_send_error(&mut self, now: Instant, generation: Generation, error: &SendError) {
-        let over = match error {
-            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
-                failure.kind == FailureKind::Closed
-            }
-            SendError::Refused(refusal) => refusal.status == 404 && refusal.had_session,
-        };
-        if over && matches!(self.link, Link::Up { generation: current } if current == generation) {
-            self.link = Link::Down;
-            self.sweep_connections();
-            self.want_link(now);
-        }
-    }
-
     /// Lets go of connections that take no more messages and owe no more answers.
     pub(super) fn sweep_connections(&mut self) {
         let current = self.link.generation();
@@ -492,7 +395,7 @@ impl Session {
         for (request, out) in in_flight {
             match out.purpose {
                 // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
-                Purpose::Call(call) if self.is_out(call, request) => {
+                Purpose::Call(call) if self.is_current(call, request) => {
                     self.attempt_unknown(now, call, Cause::Transport(failure.clone()));
                 }
                 Purpose::Read(ticket) => {

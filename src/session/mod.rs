@@ -12,6 +12,7 @@
 //! | [`policy`] | the caller's policies |
 //! | `calls` | begin, hand over, end |
 //! | `link` | connect, handshake, lose, replace |
+//! | `sent` | messages that were given out, and what became of them |
 //! | `inbound` | what arrives, and whom it concerns |
 //! | `reads` | `tools/list` |
 //! | `reconcile` | late answers |
@@ -33,6 +34,7 @@ mod keys;
 mod link;
 mod reads;
 mod reconcile;
+mod sent;
 
 use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

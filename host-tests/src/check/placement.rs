@@ -39,7 +39,7 @@ impl Group {
                 }
                 // Every revision over a channel that requests share, and over channels of their own.
                 for own_channels in [false, true] {
-                    if !strict && own_channels != ((number + index) % 2 == 0) {
+                    if (quick || !strict) && own_channels != ((number + index) % 2 == 0) {
                         continue;
                     }
                     let setting = Setting { revision, own_channels, words: Words::Plain };
@@ -47,9 +47,9 @@ impl Group {
                         scenario: scenario.clone(),
                         policy,
                         setting,
-                        reworded: strict && number < 2,
+                        reworded: strict && number < 2 && !own_channels,
                         table: scenario.table && number < 2 && !quick,
-                        pairs: scenario.pairs && number < 2 && !quick,
+                        pairs: scenario.pairs && number == 0 && !quick,
                     }));
                 }
             }

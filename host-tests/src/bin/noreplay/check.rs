@@ -29,6 +29,10 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", default_value_t = SEED)]
     seed: u64,
 
+    /// How many random steps to go
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+
     /// Fewer policies, revisions and steps
     #[arg(long)]
     quick: bool,
@@ -50,6 +54,10 @@ impl Check {
         };
         let check = Checking::of(component).seed(self.seed);
         let check = if self.quick { check.quick() } else { check };
+        let check = match self.steps {
+            Some(steps) => check.steps(steps),
+            None => check,
+        };
         let check = self.promise.into_iter().fold(check, Checking::only);
         let bar = bar();
         let report = check.run(&|progress| {

@@ -77,6 +77,8 @@ impl Court<'_> {
 
     /// Whether an answer came to this call before `at`, and to none of its attempts anything else.
     fn told_late(&self, call: &CallStory<'_>, at: At) -> bool {
+        // What came at the very moment at which the wait ended may have come after it.
+        let in_time = |told: At| self.story.time(told) < self.story.time(at);
         let answers = |fates: &[(At, &Fate)]| {
             // What came as its connection was let go did not come any more.
             let let_go = |told: At| {
@@ -87,7 +89,7 @@ impl Court<'_> {
             };
             let known = fates
                 .iter()
-                .any(|(told, fate)| *told < at && matches!(fate, Fate::Result { .. }) && !let_go(*told));
+                .any(|(told, fate)| in_time(*told) && matches!(fate, Fate::Result { .. }) && !let_go(*told));
             known && !fates.iter().any(|(_, fate)| !matches!(fate, Fate::Result { .. } | Fate::Unreadable(_)))
         };
         self.story.attempts(call).any(|attempt| answers(&attempt.fates))
@@ -107,7 +109,7 @@ impl Court<'_> {
             expected += 1;
             let settled = story.log[..at].iter().any(|entry| {
                 matches!(&entry.moment, Moment::Reconciled(number, Some(_)) if *number == call.call.number)
-            });
+            }) || self.told_late(call, at);
             let kept = listed.iter().any(|kept| kept.call == unknown.call);
             if expected <= 32 {
                 self.hold(kept != settled, Promise::P4, || {
