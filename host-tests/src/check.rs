@@ -54,6 +54,9 @@ const MEMORY: usize = 4 << 20;
 /// How long an instance may run without returning to the host.
 const LONGEST_RUN: Duration = Duration::from_secs(2);
 
+/// How long a run may take, on the clock on the wall: a component that never rests would take for ever.
+const LONGEST_LIFE: Duration = Duration::from_secs(5);
+
 /// How many walks make one piece of work.
 const WALKS: u64 = 20;
 
@@ -141,7 +144,7 @@ impl Check {
         Check { quick: true, steps: self.steps / 50, ..self }
     }
 
-    /// Whether this promise is broken, and nothing else: its first breach ends the check.
+    /// Whether this promise is broken, and nothing else: the check ends with its first breach.
     #[must_use]
     pub fn only(self, promise: Promise) -> Check {
         Check { only: Some(promise), ..self }
@@ -158,6 +161,7 @@ impl Check {
         let options = RuntimeOptions {
             allocation: Allocation::Pooling(u32::try_from(threads).unwrap_or(1) * 2 + 2),
             longest_run: LONGEST_RUN,
+            longest_life: Some(LONGEST_LIFE),
             memory: MEMORY,
         };
         let runtime = Runtime::from_bytes(&self.component, options)?;
@@ -211,12 +215,18 @@ impl Check {
 
     fn tasks(&self) -> Vec<Task> {
         let scenarios = scenario::scenarios();
-        let mut tasks: Vec<_> = Group::all(&scenarios, self.quick).into_iter().map(Task::Group).collect();
+        let groups = Group::all(&scenarios, self.quick);
         let walks = self.steps.div_ceil(LENGTH as u64);
-        let mut from = self.seed;
-        for count in (0..walks.div_ceil(WALKS)).map(|piece| WALKS.min(walks - piece * WALKS)) {
-            tasks.push(Task::Walks(from, count));
-            from = from.wrapping_add(count);
+        let pieces = usize::try_from(walks.div_ceil(WALKS)).unwrap_or(usize::MAX);
+        let mut walks = (0..walks)
+            .step_by(WALKS as usize)
+            .map(|walked| Task::Walks(self.seed.wrapping_add(walked), WALKS.min(walks - walked)));
+        // Walks between the groups, evenly: what only they find is found early too.
+        let share = pieces.div_ceil(groups.len());
+        let mut tasks = Vec::new();
+        for group in groups {
+            tasks.push(Task::Group(group));
+            tasks.extend(walks.by_ref().take(share));
         }
         tasks
     }

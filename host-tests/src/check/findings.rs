@@ -9,6 +9,8 @@ use super::moment::Moment;
 use super::promise::{Breach, Promise};
 use super::runner::{Judged, Runner};
 use super::schedule::Schedule;
+use crate::ClientError;
+use crate::runtime::{Outlived, Overrun};
 
 /// A promise that the component breaks, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +57,12 @@ pub(super) struct Gathered {
     pub(super) cells: Cells,
     pub(super) broken: Vec<Broken>,
     seen: BTreeSet<(Promise, String)>,
+    /// How many runs took all the time that they may.
+    overruns: usize,
 }
+
+/// So many runs that take all their time are enough: a check of nothing else would not end.
+const OVERRUNS: usize = 3;
 
 impl Findings {
     pub(super) fn of(only: Option<Promise>) -> Findings {
@@ -64,7 +71,8 @@ impl Findings {
 
     /// Whether nothing more is asked.
     pub(super) fn are_enough(&self) -> bool {
-        self.only.is_some() && !self.gathered().broken.is_empty()
+        let gathered = self.gathered();
+        gathered.overruns >= OVERRUNS || self.only.is_some() && !gathered.broken.is_empty()
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
@@ -88,6 +96,7 @@ impl Findings {
         {
             let mut gathered = self.gathered();
             gathered.placements += 1;
+            gathered.overruns += usize::from(overran(judged));
             let cell = gathered.cells.entry((scenario.to_owned(), fault.to_owned())).or_default();
             cell.placements += 1;
             for verdict in verdicts {
@@ -108,7 +117,11 @@ impl Findings {
 
     /// A random walk came to its end.
     pub(super) fn walked(&self, runner: &Runner, seed: u64, schedule: &Schedule, judged: &Judged) {
-        self.gathered().steps += schedule.acts.len() as u64;
+        {
+            let mut gathered = self.gathered();
+            gathered.steps += schedule.acts.len() as u64;
+            gathered.overruns += usize::from(overran(judged));
+        }
         for breach in &judged.breaches {
             self.broken(runner, format!("random walk, seed {seed}"), schedule, judged, breach);
         }
@@ -123,7 +136,7 @@ impl Findings {
         judged: &Judged,
         breach: &Breach,
     ) {
-        if self.are_enough() || self.only.is_some_and(|only| only != breach.promise) {
+        if self.only.is_some_and(|only| only != breach.promise || !self.gathered().broken.is_empty()) {
             return;
         }
         // Of walks, one of each promise is enough.
@@ -144,6 +157,17 @@ impl Findings {
         sequence.push(format!("=> {} ({}) is broken: {why}", breach.promise, breach.promise.words()));
         self.gathered().broken.push(Broken { promise: breach.promise, why, scenario, sequence });
     }
+}
+
+/// Whether the instance was ended because it never rested.
+fn overran(judged: &Judged) -> bool {
+    judged.log().iter().any(|entry| match &entry.moment {
+        Moment::Dead(ClientError::Trapped(error)) => {
+            let error = error.engine_error();
+            error.is::<Overrun>() || error.is::<Outlived>()
+        }
+        _ => false,
+    })
 }
 
 /// The verdicts of a run in words, and the most effects that one call had.

@@ -169,6 +169,7 @@ impl Caller {
         let unknown = self.unknown();
         join_all(unknown.into_iter().map(|(number, call)| self.reconcile(number, call, ALL_OVER))).await;
         sleep(ALL_OVER).await;
+        self.world.note_unread();
         self.pending().await;
         if let Some(unsettled) = self.ask("unsettled", self.session.unsettled()).await {
             self.world.note(Moment::Unsettled(unsettled));
