@@ -17,7 +17,7 @@ pub(crate) struct Report {
 pub(crate) struct Broken {
     pub(crate) promise: String,
     pub(crate) scenario: String,
-    pub(crate) sequence: Vec<serde_json::Value>,
+    pub(crate) sequence: Vec<String>,
 }
 
 /// Checks a component, for one promise or for all.
