@@ -1,8 +1,7 @@
 //! Builds the components, so that whoever builds the host has them: no second command, no stale file.
 //! Beside the client itself that is the agent which the tests compose with it.
 //!
-//! They are compiled for `wasm32-unknown-unknown` and linked by `wasm-component-ld`, which comes with
-//! Rust: their only imports are those of our WIT.
+//! Their only imports are those of our WIT.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,20 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+#[path = "build/component.rs"]
+mod component;
 
-/// What the outer cargo, clippy or a coverage tool sets for the host must not reach the components.
-const FOREIGN: [&str; 9] = [
-    "CARGO_ENCODED_RUSTFLAGS",
-    "RUSTFLAGS",
-    "RUSTDOCFLAGS",
-    "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER",
-    "CARGO_BUILD_TARGET",
-    "CARGO_TARGET_DIR",
-    "CARGO_BUILD_TARGET_DIR",
-    "CLIPPY_ARGS",
-];
+use component::TARGET;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -31,31 +20,26 @@ fn main() {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build/component.rs");
 
     ensure_target();
-    let target_dir = PathBuf::from(variable("OUT_DIR")).join("component");
+    let (target_dir, linker) = (PathBuf::from(variable("OUT_DIR")).join("component"), linker());
     for (package, name) in [("noreplay", "NOREPLAY_COMPONENT"), ("agent", "AGENT_COMPONENT")] {
-        let component = build(package, &root, &target_dir);
+        let component = build(package, &root, &target_dir, &linker);
         println!("cargo:rustc-env={name}={}", component.display());
     }
+    // The test of the planted faults builds components of its own.
+    println!("cargo:rustc-env=NOREPLAY_LINKER={}", linker.display());
 }
 
 /// Builds the component that `package` is, and returns its file.
-fn build(package: &str, root: &Path, target_dir: &Path) -> PathBuf {
-    let mut cargo = Command::new(variable("CARGO"));
-    cargo
-        .current_dir(root)
-        .args(["rustc", "--package", package, "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "component", "--target", TARGET, "--target-dir"])
-        .arg(target_dir)
-        // Without this every address in the code takes five bytes: a tenth of the component.
-        .args(["--", "-C", "link-arg=--compress-relocations"])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker());
-    for name in FOREIGN {
-        cargo.env_remove(name);
-    }
+fn build(package: &str, root: &Path, target_dir: &Path, linker: &Path) -> PathBuf {
+    let profile = "component";
+    let mut cargo = component::build(&variable("CARGO"), linker, package, root, target_dir, profile);
+    // Without this every address in the code takes five bytes: a tenth of the component.
+    cargo.args(["--", "-C", "link-arg=--compress-relocations"]);
     run(cargo, "building a component failed");
-    let linked = target_dir.join(TARGET).join("component").join(package).with_extension("wasm");
+    let linked = component::file(package, target_dir, profile);
     let stripped = linked.with_extension("stripped.wasm");
     let written = fs::read(&linked).and_then(|bytes| fs::write(&stripped, without_names(&bytes)));
     match written {

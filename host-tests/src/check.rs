@@ -56,6 +56,9 @@ const MEMORY: usize = 4 << 20;
 /// How long an instance may run without returning to the host.
 const LONGEST_RUN: Duration = Duration::from_secs(2);
 
+/// How long a run may take, on the clock on the wall: a component that never rests would take for ever.
+const LONGEST_LIFE: Duration = Duration::from_secs(5);
+
 /// How many walks make one piece of work.
 const WALKS: u64 = 20;
 
@@ -65,6 +68,7 @@ pub struct Check {
     seed: u64,
     steps: u64,
     quick: bool,
+    only: Option<Promise>,
 }
 
 /// What a check found.
@@ -121,7 +125,7 @@ enum Task {
 impl Check {
     /// A check of the component `component`.
     pub fn of(component: impl Into<Vec<u8>>) -> Check {
-        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false }
+        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false, only: None }
     }
 
     /// The seed of the first random walk; each further walk has the next one.
@@ -142,6 +146,12 @@ impl Check {
         Check { quick: true, steps: self.steps / 50, ..self }
     }
 
+    /// Whether this promise is broken, and nothing else: the check ends with its first breach.
+    #[must_use]
+    pub fn only(self, promise: Promise) -> Check {
+        Check { only: Some(promise), ..self }
+    }
+
     /// Runs the check. `watch` is told how far it has come.
     ///
     /// # Errors
@@ -153,6 +163,7 @@ impl Check {
         let options = RuntimeOptions {
             allocation: Allocation::Pooling(u32::try_from(threads).unwrap_or(1) * 2 + 2),
             longest_run: LONGEST_RUN,
+            longest_life: Some(LONGEST_LIFE),
             memory: MEMORY,
         };
         let runtime = Runtime::from_bytes(&self.component, options)?;
@@ -161,11 +172,14 @@ impl Check {
 
         let tasks = self.tasks();
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let findings = Findings::default();
+        let findings = Findings::of(self.only);
         let walks = Walks::new();
         let work = || -> io::Result<()> {
             let runner = Runner::new(runtime.clone(), defaults.clone());
             while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if findings.are_enough() {
+                    break;
+                }
                 match task {
                     Task::Group(group) => group.run(&runner, &findings)?,
                     Task::Walks(from, count) => {
@@ -203,12 +217,18 @@ impl Check {
 
     fn tasks(&self) -> Vec<Task> {
         let scenarios = scenario::scenarios();
-        let mut tasks: Vec<_> = Group::all(&scenarios, self.quick).into_iter().map(Task::Group).collect();
+        let groups = Group::all(&scenarios, self.quick);
         let walks = self.steps.div_ceil(LENGTH as u64);
-        let mut from = self.seed;
-        for count in (0..walks.div_ceil(WALKS)).map(|piece| WALKS.min(walks - piece * WALKS)) {
-            tasks.push(Task::Walks(from, count));
-            from = from.wrapping_add(count);
+        let pieces = usize::try_from(walks.div_ceil(WALKS)).unwrap_or(usize::MAX);
+        let mut walks = (0..walks)
+            .step_by(WALKS as usize)
+            .map(|walked| Task::Walks(self.seed.wrapping_add(walked), WALKS.min(walks - walked)));
+        // Walks between the groups, evenly: what only they find is found early too.
+        let share = pieces.div_ceil(groups.len());
+        let mut tasks = Vec::new();
+        for group in groups {
+            tasks.push(Task::Group(group));
+            tasks.extend(walks.by_ref().take(share));
         }
         tasks
     }

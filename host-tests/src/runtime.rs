@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use wasmtime::component::{Component, Linker};
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimitsBuilder,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimitsBuilder,
 };
 
 use crate::bindings::{McpClient, McpClientPre};
@@ -19,8 +19,8 @@ mod trap;
 mod watchdog;
 
 pub use trap::TrapError;
-pub use watchdog::Overrun;
 pub(crate) use watchdog::Watchdog;
+pub use watchdog::{Outlived, Overrun};
 
 /// What an instance may use of the host.
 #[derive(Clone, Debug)]
@@ -29,16 +29,19 @@ pub struct RuntimeOptions {
     pub allocation: Allocation,
     /// How long the component may run without returning to the host. It traps after that.
     pub longest_run: Duration,
+    /// How long the instance may live. The component traps when it runs after that.
+    pub longest_life: Option<Duration>,
     /// The largest memory of an instance, in bytes. Growing beyond it fails in the component.
     pub memory: usize,
 }
 
 impl Default for RuntimeOptions {
-    /// On demand; 10 s a run; 512 MiB.
+    /// On demand; 10 s a run, in a life without end; 512 MiB.
     fn default() -> RuntimeOptions {
         RuntimeOptions {
             allocation: Allocation::OnDemand,
             longest_run: Duration::from_secs(10),
+            longest_life: None,
             memory: 512 << 20,
         }
     }
@@ -161,7 +164,7 @@ impl Runtime {
         let limits = StoreLimitsBuilder::new().memory_size(options.memory).build();
         let mut store = Store::new(self.engine(), Host::new(transport, limits));
         store.limiter(|host| &mut host.limits);
-        let watchdog = Watchdog::over(&mut store, options.longest_run);
+        let watchdog = Watchdog::over(&mut store, options.longest_run, options.longest_life);
         (store, watchdog)
     }
 
@@ -169,6 +172,9 @@ impl Runtime {
         self.shared.instances.instantiate_async(store).await
     }
 }
+
+/// How much of a pooled memory or table is kept for the next instance, in bytes: all that a short life uses.
+const KEPT: usize = 2 << 20;
 
 fn config(options: &RuntimeOptions) -> Config {
     let mut config = Config::new();
@@ -179,7 +185,11 @@ fn config(options: &RuntimeOptions) -> Config {
             .total_core_instances(instances.saturating_mul(8))
             .total_memories(instances)
             .total_tables(instances.saturating_mul(8))
-            .max_memory_size(options.memory);
+            .max_memory_size(options.memory)
+            // A slot keeps its pages from one instance to the next: they are cleared, and not given back.
+            .linear_memory_keep_resident(KEPT)
+            .table_keep_resident(KEPT)
+            .pagemap_scan(Enabled::Auto);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }
     config

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(causes[1], Cause::InputRequired(String::new()));
         // Just as much as may be is kept.
         let fits = Cause::InputRequired("x".repeat(10));
-        unsettled.add(&UnknownOutcome { cause: fits.clone(), ..unknown(3) }, Vec::new());
+        unsettled.add(&UnknownOutcome { cause: fits.clone(), ..unknown(3) }, Vec::new(), Task::No);
         assert_eq!(unsettled.iter().last().map(|unknown| &unknown.cause), Some(&fits));
     }
 }

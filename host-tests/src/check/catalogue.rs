@@ -43,6 +43,11 @@ pub(super) fn answers(kind: &Kind) -> Vec<Fault> {
     faults.into_iter().map(Fault::Answer).collect()
 }
 
+/// More notifications than an instance has memory for.
+pub(super) fn flood() -> Fault {
+    Fault::Answer(AnswerFault::Flood(40_000))
+}
+
 /// The whole table of refusals: each status with each body.
 pub(super) fn table() -> Vec<Fault> {
     let with_bodies = |status: Status| Body::ALL.map(|body| status.with(body));

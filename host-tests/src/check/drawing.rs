@@ -62,6 +62,9 @@ fn line(moment: &Moment, log: &[Entry]) -> Option<String> {
         }
         Moment::Ended(connection) => format!("component  ends connection {connection}"),
         Moment::Dropped(connection) => format!("component  lets connection {connection} go"),
+        Moment::Unread(connection) => {
+            format!("component  leaves unread what came on connection {connection}")
+        }
         Moment::Fault(fault) => format!("** fault   {fault}"),
         Moment::Pending(..) | Moment::Unsettled(_) | Moment::Event(_) => return None,
     })

@@ -9,6 +9,8 @@ use super::moment::Moment;
 use super::promise::{Breach, Promise};
 use super::runner::{Judged, Runner};
 use super::schedule::Schedule;
+use crate::ClientError;
+use crate::runtime::{Outlived, Overrun};
 
 /// A promise that the component breaks, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +44,11 @@ pub struct Cell {
 pub type Cells = BTreeMap<(String, String), Cell>;
 
 /// Gathers.
-#[derive(Default)]
-pub(super) struct Findings(Mutex<Gathered>);
+pub(super) struct Findings {
+    gathered: Mutex<Gathered>,
+    /// The only promise that is asked about.
+    only: Option<Promise>,
+}
 
 #[derive(Default)]
 pub(super) struct Gathered {
@@ -52,15 +57,30 @@ pub(super) struct Gathered {
     pub(super) cells: Cells,
     pub(super) broken: Vec<Broken>,
     seen: BTreeSet<(Promise, String)>,
+    /// How many runs took all the time that they may.
+    overruns: usize,
 }
 
+/// So many runs that take all their time are enough: a check of nothing else would not end.
+const OVERRUNS: usize = 3;
+
 impl Findings {
+    pub(super) fn of(only: Option<Promise>) -> Findings {
+        Findings { gathered: Mutex::default(), only }
+    }
+
+    /// Whether nothing more is asked.
+    pub(super) fn are_enough(&self) -> bool {
+        let gathered = self.gathered();
+        gathered.overruns >= OVERRUNS || self.only.is_some() && !gathered.broken.is_empty()
+    }
+
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn into_inner(self) -> Gathered {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A fault was placed into a scenario, and this is what came of it.
@@ -76,6 +96,7 @@ impl Findings {
         {
             let mut gathered = self.gathered();
             gathered.placements += 1;
+            gathered.overruns += usize::from(overran(judged));
             let cell = gathered.cells.entry((scenario.to_owned(), fault.to_owned())).or_default();
             cell.placements += 1;
             for verdict in verdicts {
@@ -96,7 +117,11 @@ impl Findings {
 
     /// A random walk came to its end.
     pub(super) fn walked(&self, runner: &Runner, seed: u64, schedule: &Schedule, judged: &Judged) {
-        self.gathered().steps += schedule.acts.len() as u64;
+        {
+            let mut gathered = self.gathered();
+            gathered.steps += schedule.acts.len() as u64;
+            gathered.overruns += usize::from(overran(judged));
+        }
         for breach in &judged.breaches {
             self.broken(runner, format!("random walk, seed {seed}"), schedule, judged, breach);
         }
@@ -111,6 +136,9 @@ impl Findings {
         judged: &Judged,
         breach: &Breach,
     ) {
+        if self.only.is_some_and(|only| only != breach.promise || !self.gathered().broken.is_empty()) {
+            return;
+        }
         // Of walks, one of each promise is enough.
         let key = if scenario.starts_with("random walk") { "random walk" } else { &scenario };
         if !self.gathered().seen.insert((breach.promise, key.to_owned())) {
@@ -129,6 +157,17 @@ impl Findings {
         sequence.push(format!("=> {} ({}) is broken: {why}", breach.promise, breach.promise.words()));
         self.gathered().broken.push(Broken { promise: breach.promise, why, scenario, sequence });
     }
+}
+
+/// Whether the instance was ended because it never rested.
+fn overran(judged: &Judged) -> bool {
+    judged.log().iter().any(|entry| match &entry.moment {
+        Moment::Dead(ClientError::Trapped(error)) => {
+            let error = error.engine_error();
+            error.is::<Overrun>() || error.is::<Outlived>()
+        }
+        _ => false,
+    })
 }
 
 /// The verdicts of a run in words, and the most effects that one call had.

@@ -1,17 +1,23 @@
 //! The shortest schedule that still shows the same: acts are taken out, many at first, one at last, for as
 //! long as the promise stays broken.
 
+use std::time::{Duration, Instant};
+
 use super::schedule::{Act, Schedule};
 
 /// How many schedules are tried at most.
 const TRIES: usize = 600;
 
+/// For how long at most: a component that never rests takes its time for each.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The schedule without whatever it does not need for `breaks`.
 pub(super) fn minimise(mut schedule: Schedule, mut breaks: impl FnMut(&Schedule) -> bool) -> Schedule {
     let mut tries = 0;
+    let begun = Instant::now();
     let mut still = |schedule: &Schedule| {
         tries += 1;
-        tries <= TRIES && breaks(schedule)
+        tries <= TRIES && begun.elapsed() < PATIENCE && breaks(schedule)
     };
     let mut size = schedule.acts.len().div_ceil(2);
     while size > 0 {

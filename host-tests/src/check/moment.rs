@@ -81,6 +81,8 @@ pub(super) enum Moment {
     Ended(u32),
     /// The client let a connection go.
     Dropped(u32),
+    /// Something waits on a connection that the client holds, and does not receive.
+    Unread(u32),
     /// A fault was met.
     Fault(String),
 }

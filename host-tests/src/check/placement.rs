@@ -22,35 +22,51 @@ pub(super) struct Group {
     reworded: bool,
     table: bool,
     pairs: bool,
+    flood: bool,
 }
+
+/// Which policies a quick check asks about, those that differ most, and whether over channels of their own.
+const QUICK: [(usize, bool); 5] = [(0, false), (5, true), (7, false), (8, true), (11, false)];
+
+/// The policies under which pairs of faults are placed.
+const PAIRED: [usize; 4] = [0, 4, 6, 9];
 
 /// The name under which pairs of faults are told.
 pub(super) const PAIRS: &str = "two faults";
 
 impl Group {
-    /// Every group. If `quick`, one revision each of a few policies.
+    /// Every group: each policy with every revision, over a channel that requests share or over channels of
+    /// their own; the strict one over both. If `quick`, one revision each of a few policies.
     pub(super) fn all(scenarios: &[Scenario], quick: bool) -> Vec<Group> {
+        // Scenario by scenario, so that each is seen early under every policy.
+        scenarios.iter().flat_map(|scenario| Group::of(scenario, quick)).collect()
+    }
+
+    /// The groups of one scenario.
+    fn of(scenario: &Scenario, quick: bool) -> Vec<Group> {
         let mut groups = Vec::new();
         for (index, policy) in Policy::all().into_iter().enumerate() {
             let strict = index == 0;
             for (number, revision) in REVISIONS.into_iter().rev().enumerate() {
-                if quick && (number != index % REVISIONS.len() || ![0, 5, 6, 8].contains(&index)) {
-                    continue;
-                }
-                // Every revision over a channel that requests share, and over channels of their own.
                 for own_channels in [false, true] {
-                    if (quick || !strict) && own_channels != ((number + index) % 2 == 0) {
+                    let asked = if quick {
+                        number == index % REVISIONS.len() && QUICK.contains(&(index, own_channels))
+                    } else {
+                        strict || own_channels == ((number + index) % 2 == 1)
+                    };
+                    if !asked {
                         continue;
                     }
-                    let setting = Setting { revision, own_channels, words: Words::Plain };
-                    groups.extend(scenarios.iter().map(|scenario| Group {
+                    let words = scenario.table || !quick;
+                    groups.push(Group {
                         scenario: scenario.clone(),
                         policy,
-                        setting,
-                        reworded: strict && number < 2 && !own_channels,
+                        setting: Setting { revision, own_channels, words: Words::Plain },
+                        reworded: strict && number < 2 && !own_channels && words,
                         table: scenario.table && number < 2 && !quick,
-                        pairs: scenario.pairs && number == 0 && !quick,
-                    }));
+                        pairs: scenario.pairs && number == 0 && PAIRED.contains(&index) && !quick,
+                        flood: scenario.flood && strict && number == 0,
+                    });
                 }
             }
         }
@@ -68,6 +84,9 @@ impl Group {
         let base = self.place(runner, findings, &plain, "no fault")?;
         for (place, kind) in places(&base) {
             for fault in self.faults(place, &kind) {
+                if findings.are_enough() {
+                    return Ok(());
+                }
                 let schedule = Schedule { faults: vec![(place, fault.clone())], ..plain.clone() };
                 self.place(runner, findings, &schedule, &fault.to_string())?;
             }
@@ -81,7 +100,11 @@ impl Group {
     fn faults(&self, place: Place, kind: &Kind) -> Vec<Fault> {
         match place {
             Place::Connect(_) => catalogue::connects(),
-            Place::Answer(_) => catalogue::answers(kind),
+            Place::Answer(_) => {
+                let mut faults = catalogue::answers(kind);
+                faults.extend((self.flood && matches!(kind, Kind::Call(_))).then(catalogue::flood));
+                faults
+            }
             Place::Send(_) => {
                 let mut faults = catalogue::sends(kind);
                 if self.table && matches!(kind, Kind::Call(_)) {
@@ -105,6 +128,9 @@ impl Group {
         let faults = catalogue::pairing();
         for (first, _) in places(base) {
             for fault in &faults[family(first)] {
+                if findings.are_enough() {
+                    return Ok(());
+                }
                 let once = Schedule { faults: vec![(first, fault.clone())], ..plain.clone() };
                 // Where the second may be is known once the first has happened.
                 let seconds = places(&runner.judge(&once)?);

@@ -1,6 +1,7 @@
 //! The caller's policies under which scenarios run.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::{Grant, Initialised, Options, Ownership, Resend};
 
@@ -19,6 +20,9 @@ pub(super) const IN_FLIGHT: u32 = 64;
 /// The first request id of a session that somebody else initialised.
 const FIRST_REQUEST: u64 = 500;
 
+/// The most time that a call has, however often it is extended.
+pub(super) const CAP: Duration = Duration::from_secs(50);
+
 /// A set of policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -30,14 +34,22 @@ pub struct Policy {
     pub accept_refusals: bool,
     /// How many further attempts a call of `pay` may have.
     pub grants: u32,
+    /// Whether progress gives a call as much time again.
+    pub progress_extends: bool,
     /// Whether sessions are initialised by somebody else.
     pub initialised: bool,
 }
 
 impl Policy {
     /// The strict defaults.
-    pub const STRICT: Policy =
-        Policy { owned: true, resend: Resend::Proven, accept_refusals: true, grants: 0, initialised: false };
+    pub const STRICT: Policy = Policy {
+        owned: true,
+        resend: Resend::Proven,
+        accept_refusals: true,
+        grants: 0,
+        progress_extends: false,
+        initialised: false,
+    };
 
     /// Every set of policies under which every scenario runs.
     pub fn all() -> Vec<Policy> {
@@ -53,6 +65,7 @@ impl Policy {
             Policy { owned: false, ..Policy::STRICT },
             Policy { owned: false, resend: Resend::Refused, ..Policy::STRICT },
             Policy { owned: false, initialised: true, ..Policy::STRICT },
+            Policy { progress_extends: true, ..Policy::STRICT },
         ]);
         all
     }
@@ -64,13 +77,16 @@ impl Policy {
         options.accept_refusals = self.accept_refusals;
         options.grants = match self.grants {
             0 => Vec::new(),
-            attempts => vec![Grant { tool: "pay".to_owned(), attempts }],
+            // There are no wildcards: no tool here is called `*`.
+            attempts => ["pay", "*"].map(|tool| Grant { tool: tool.to_owned(), attempts }).into(),
         };
         options.initialised = self
             .initialised
             .then(|| Initialised { protocol_version: revision.to_owned(), first_request: FIRST_REQUEST });
         options.recovery.seed = Some(7);
         options.timing.connect_ms = CONNECT;
+        options.timing.progress_extends = self.progress_extends;
+        options.timing.cap_ms = CAP.as_millis() as u32;
         options.limits.message_bytes = MESSAGE;
         options.limits.cause_bytes = CAUSE;
         options.limits.in_flight = IN_FLIGHT;
@@ -91,6 +107,9 @@ impl fmt::Display for Policy {
         }
         if self.grants > 0 {
             write!(f, ", {} granted", self.grants)?;
+        }
+        if self.progress_extends {
+            f.write_str(", progress extends")?;
         }
         if self.initialised { f.write_str(", initialised") } else { Ok(()) }
     }

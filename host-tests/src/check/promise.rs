@@ -1,6 +1,7 @@
 //! The contract's promises, and how one is broken.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A promise of the contract's section 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +64,19 @@ impl Promise {
         ][self as usize]
     }
 }
+
+impl FromStr for Promise {
+    type Err = NoPromise;
+
+    fn from_str(name: &str) -> Result<Promise, NoPromise> {
+        Promise::ALL.into_iter().find(|promise| promise.name() == name).ok_or(NoPromise)
+    }
+}
+
+/// A name that no promise bears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the promises are P1 to P10")]
+pub struct NoPromise;
 
 impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

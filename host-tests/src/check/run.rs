@@ -166,6 +166,7 @@ impl Caller {
         let unknown = self.unknown();
         join_all(unknown.into_iter().map(|(number, call)| self.reconcile(number, call, ALL_OVER))).await;
         sleep(ALL_OVER).await;
+        self.world.note_unread();
         if let Some(mut pending) = self.pending().await {
             pending.retain(|pending| pending.ended);
             self.world.note(Moment::Unsettled(pending));

@@ -18,6 +18,8 @@ pub struct Scenario {
     pub(super) table: bool,
     /// Whether pairs of faults are placed into it.
     pub(super) pairs: bool,
+    /// Whether a flood is placed into it.
+    pub(super) flood: bool,
 }
 
 fn call(number: u32) -> Act {
@@ -32,7 +34,7 @@ fn slow(number: u32) -> Act {
 const MOMENT: Act = Act::Sleep(100);
 
 fn scenario(name: &'static str, acts: impl Into<Vec<Act>>) -> Scenario {
-    Scenario { name, acts: acts.into(), unhinted: None, table: false, pairs: false }
+    Scenario { name, acts: acts.into(), unhinted: None, table: false, pairs: false, flood: false }
 }
 
 fn hinted(tool: &'static str, keyed: bool) -> Vec<Act> {
@@ -46,7 +48,11 @@ pub fn scenarios() -> Vec<Scenario> {
     let slow_connect = Act::Break(Fault::Connect(ConnectFault::Slow));
     let lose = Act::Lose(FailureKind::ConnectionReset);
     vec![
-        Scenario { table: true, pairs: true, ..scenario("one call", [call(1), Act::AwaitAll]) },
+        Scenario { table: true, pairs: true, flood: true, ..scenario("one call", [call(1), Act::AwaitAll]) },
+        Scenario {
+            unhinted: Some(hinted("pay-later", false)),
+            ..scenario("hinted tool", hinted("hinted", true))
+        },
         Scenario {
             table: true,
             pairs: true,
@@ -66,6 +72,10 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario(
             "call with progress",
             [Act::Call(Call { progress: true, ..Call::new(1).taking(300) }), Act::AwaitAll],
+        ),
+        scenario(
+            "progress without end",
+            [Act::Call(Call { progress: true, ..Call::new(1).taking(60_000).within(25_000) }), Act::AwaitAll],
         ),
         scenario("paginated list, then call", [Act::List, Act::AwaitAll, call(1), Act::AwaitAll]),
         scenario("list beside a call", [slow(1), MOMENT, Act::List, Act::AwaitAll]),
@@ -99,10 +109,11 @@ pub fn scenarios() -> Vec<Scenario> {
             "close with a call in flight",
             [slow(1), MOMENT, Act::Close, Act::AwaitAll, call(2), Act::AwaitAll],
         ),
-        Scenario {
-            unhinted: Some(hinted("other", false)),
-            ..scenario("hinted tool", hinted("hinted", true))
-        },
+        scenario("call, and close at once", [call(1), Act::AwaitAll, call(2), Act::Close, Act::AwaitAll]),
+        scenario(
+            "call, and reconnect at once",
+            [call(1), Act::AwaitAll, call(2), Act::Reconnect, Act::AwaitAll],
+        ),
         scenario(
             "session terminated",
             [call(1), Act::AwaitAll, terminated, call(2), Act::AwaitAll, call(3), Act::AwaitAll],

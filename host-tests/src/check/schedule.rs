@@ -1,6 +1,7 @@
 //! What is run: the caller's acts, under a policy, with faults at chosen operations.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::fault::{Fault, Noise, Words};
 use super::policy::Policy;
@@ -106,6 +107,11 @@ impl Call {
     /// The same, with this deadline.
     pub(super) const fn within(self, timeout: u32) -> Call {
         Call { timeout, ..self }
+    }
+
+    /// How long it may take.
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_millis(self.timeout.into())
     }
 
     /// The same without anything that it does not need.

@@ -47,7 +47,7 @@ impl Walks {
                 *calls += 1;
                 Act::Call(Call {
                     number: *calls,
-                    tool: choices.one_of(&["pay", "pay", "hinted", "other"]),
+                    tool: choices.one_of(&["pay", "pay", "hinted", "pay-later"]),
                     takes: choices.one_of(&[0, 0, 30, 300, 3_000]),
                     timeout: choices.one_of(&[20, 400, 5_000, 20_000]),
                     progress: choices.below(4) == 0,

@@ -131,6 +131,14 @@ impl World {
         }
     }
 
+    /// Notes what the client does not receive.
+    pub(super) fn note_unread(&self) {
+        let lines = self.state().lines.clone();
+        for line in lines.iter().filter(|line| line.is_unread()) {
+            self.note(Moment::Unread(line.number));
+        }
+    }
+
     fn latest(&self) -> Option<Arc<Line>> {
         self.state().lines.last().cloned()
     }

@@ -23,6 +23,14 @@ pub struct Overrun {
     pub longest: Duration,
 }
 
+/// The component still ran when its life should have been over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the component was still busy after {longest:?}")]
+pub struct Outlived {
+    /// How long it may live.
+    pub longest: Duration,
+}
+
 /// Ticks for as long as the engine exists.
 pub(crate) fn start_ticking(engine: &Engine) {
     let engine = engine.weak();
@@ -44,14 +52,16 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Bounds every run in `store` by `longest`.
-    pub(crate) fn over<T>(store: &mut Store<T>, longest: Duration) -> Watchdog {
+    /// Bounds every run in `store` by `longest`, and all of them by `life`.
+    pub(crate) fn over<T>(store: &mut Store<T>, longest: Duration, life: Option<Duration>) -> Watchdog {
         let watchdog = Watchdog { zero: Instant::now(), run: Arc::default() };
         let watched = watchdog.clone();
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |_| {
             if watched.running_for() > longest {
                 Err(Overrun { longest }.into())
+            } else if let Some(longest) = life.filter(|life| watched.zero.elapsed() > *life) {
+                Err(Outlived { longest }.into())
             } else {
                 Ok(UpdateDeadline::Continue(1))
             }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use host_tests::COMPONENT;
 use host_tests::check::transport::Check as CheckingTransport;
 use host_tests::check::transport::stdio::ChildProcesses;
-use host_tests::check::{Check as Checking, Progress, SEED};
+use host_tests::check::{Check as Checking, Progress, Promise, SEED};
 use host_tests::runtime::RuntimeError;
 use host_tests::transport::stdio::Stdio;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -29,7 +29,7 @@ pub(crate) struct Check {
 
     /// Check this transport of the host's instead of a component: what it says of delivery against what
     /// its peers, which misbehave, really got
-    #[arg(long, value_name = "KIND", conflicts_with_all = ["component", "report", "quick"])]
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["component", "report", "quick", "promise"])]
     transport: Option<Kind>,
 
     /// Write a page for people
@@ -47,6 +47,10 @@ pub(crate) struct Check {
     /// Fewer policies, revisions and steps
     #[arg(long)]
     quick: bool,
+
+    /// Ask about this promise alone, and stop at its first breach
+    #[arg(long, value_name = "P1..P10")]
+    promise: Option<Promise>,
 
     /// Print JSON
     #[arg(long)]
@@ -90,6 +94,7 @@ impl Check {
             Some(steps) => check.steps(steps),
             None => check,
         };
+        let check = self.promise.iter().copied().fold(check, Checking::only);
         let report = check.run(watch)?;
         if let Some(path) = &self.report {
             let written = fs::write(path, report.html());

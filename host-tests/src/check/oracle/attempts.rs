@@ -2,7 +2,7 @@
 
 use super::super::promise::Promise;
 use super::Court;
-use super::story::CallStory;
+use super::story::{At, CallStory};
 
 impl Court<'_> {
     pub(super) fn attempts(&mut self, call: &CallStory<'_>) {
@@ -20,13 +20,18 @@ impl Court<'_> {
                     Promise::P1,
                     format!("call {number} was handed over again, though nothing proves that it had not run"),
                 );
+                let between = |at: &At| one.handed < *at && *at < next.handed;
+                let told = one.decisive().is_some_and(|(told, _)| told < next.handed);
+                self.hold(told || !story.reconnecting.iter().any(between), Promise::P5, || {
+                    format!("a reconnect sent call {number} again")
+                });
             }
             let (at, time) = (next.handed, story.time(next.handed));
             let before = |other: Option<usize>| other.is_some_and(|other| story.time(other) < time);
             self.hold(!before(call.cancelled), Promise::P1, || {
                 format!("call {number} was handed over again after it was cancelled")
             });
-            self.hold(time <= story.deadline(call), Promise::P1, || {
+            self.hold(time <= call.deadline, Promise::P1, || {
                 format!("call {number} was handed over again after its deadline")
             });
             self.hold(call.verdict.is_none_or(|(verdict, _)| verdict > at), Promise::P1, || {

@@ -1,5 +1,7 @@
 //! P3, P4, P9: everything ends, once; and what comes later is kept under its call.
 
+use std::error::Error;
+
 use super::super::moment::{Fate, Moment};
 use super::super::promise::Promise;
 use super::Court;
@@ -13,9 +15,14 @@ impl Court<'_> {
         for (at, entry) in story.log.iter().enumerate() {
             match &entry.moment {
                 Moment::Hung(what) => self.broken(Promise::P9, format!("{what} does not end")),
+                Moment::Unread(connection) => {
+                    self.broken(
+                        Promise::P9,
+                        format!("connection {connection} is not received from any more"),
+                    );
+                }
                 Moment::Dead(error) => {
-                    let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-                    self.broken(Promise::P9, format!("{error}: {cause}"));
+                    self.broken(Promise::P9, format!("{error}: {}", first_cause(error)));
                 }
                 Moment::Pending(asked, pending) => {
                     last_pending = Some(pending);
@@ -66,7 +73,7 @@ impl Court<'_> {
             Some(Outcome::UnknownOutcome(_)) | None => {
                 // A call that ended well has nothing to be reconciled.
                 let unknown = matches!(call.verdict, Some((_, Ok(Outcome::UnknownOutcome(_)))));
-                let lost = unknown && self.told_late(call, at);
+                let lost = unknown && !self.has_two_answers(call) && self.told_late(call, at);
                 self.hold(!lost, Promise::P4, || format!("the late answer to call {number} is lost"));
             }
         }
@@ -92,6 +99,11 @@ impl Court<'_> {
         self.story.attempts(call).any(|attempt| answers(&attempt.fates))
     }
 
+    /// Whether the transport delivered an attempt twice, by its own fault: two answers need not agree.
+    fn has_two_answers(&self, call: &CallStory<'_>) -> bool {
+        self.story.attempts(call).any(|attempt| attempt.executed.len() > 1)
+    }
+
     /// Every unknown outcome that nothing settled is kept, and no other.
     fn unsettled(&mut self) {
         let story = self.story;
@@ -104,6 +116,9 @@ impl Court<'_> {
         for call in story.calls.values() {
             let Some((_, Ok(Outcome::UnknownOutcome(unknown)))) = call.verdict else { continue };
             expected += 1;
+            if self.has_two_answers(call) {
+                continue;
+            }
             let settled = story.log[..at].iter().any(|entry| {
                 matches!(&entry.moment, Moment::Reconciled(number, Some(Outcome::Ok(_) | Outcome::ToolError(_)))
                     if *number == call.call.number)
@@ -148,4 +163,12 @@ impl Court<'_> {
             _ => false,
         })
     }
+}
+
+/// Where a chain of causes begins.
+fn first_cause<'a>(mut error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error
 }

@@ -33,7 +33,7 @@ impl Court<'_> {
             Cause::InputRequired(json) => {
                 self.any_fate(call, at, |fate| matches!(fate, Fate::InputRequired(own) if own == json))
             }
-            Cause::TimedOut => story.time(at) >= story.deadline(call),
+            Cause::TimedOut => story.time(at) >= call.deadline,
             Cause::Cancelled => call.cancelled.is_some_and(|cancelled| cancelled < at),
             Cause::SessionReplaced => {
                 let begun = story.attempts(call).map(|attempt| attempt.handed).min();
@@ -81,7 +81,7 @@ impl Court<'_> {
                     |own: &&Failure| own.kind == failure.kind && failure.detail.starts_with(&own.detail);
                 let told = story.attempts(call).any(|attempt| attempt.failures(at).iter().any(is_it));
                 told || match failure.kind {
-                    FailureKind::TimedOut => story.time(at) >= story.deadline(call),
+                    FailureKind::TimedOut => story.time(at) >= call.deadline,
                     FailureKind::Cancelled => call.cancelled.is_some_and(|cancelled| cancelled < at),
                     FailureKind::Busy => story.calls.len() >= super::super::policy::IN_FLIGHT as usize,
                     _ => false,

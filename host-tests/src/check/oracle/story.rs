@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::moment::{Entry, Fate, Kind, Meaning, Message, MessageIndex, Moment, Told, Verdict};
-use super::super::policy::Policy;
+use super::super::policy::{CAP, Policy};
 use super::super::refusal::Grade;
 use super::super::schedule::{Call, Schedule};
 use crate::transport::{Delivery, SendError};
@@ -29,6 +29,8 @@ pub(super) struct Story<'a> {
 pub(super) struct CallStory<'a> {
     pub(super) call: Call,
     pub(super) begun: At,
+    /// When its time is up; progress may extend it.
+    pub(super) deadline: Duration,
     pub(super) cancelled: Option<At>,
     pub(super) attempts: Vec<MessageIndex>,
     pub(super) verdict: Option<(At, &'a Verdict)>,
@@ -39,6 +41,8 @@ pub(super) struct MessageStory<'a> {
     pub(super) message: &'a Message,
     pub(super) handed: At,
     pub(super) returned: Option<(At, &'a Result<Delivery, SendError>, &'a Meaning)>,
+    /// The client did not wait for its `send` any more.
+    pub(super) given_up: Option<At>,
     /// The first that came back of it, whatever it was.
     pub(super) sign: Option<At>,
     pub(super) fates: Vec<(At, &'a Fate)>,
@@ -74,8 +78,14 @@ impl<'a> Story<'a> {
     fn read(&mut self, at: At, moment: &'a Moment) {
         match moment {
             Moment::Called(call) => {
-                let attempts = Vec::new();
-                let story = CallStory { call: *call, begun: at, cancelled: None, attempts, verdict: None };
+                let story = CallStory {
+                    call: *call,
+                    begun: at,
+                    deadline: self.time(at) + call.time(),
+                    cancelled: None,
+                    attempts: Vec::new(),
+                    verdict: None,
+                };
                 self.calls.insert(call.number, story);
             }
             Moment::Verdict(number, verdict) => {
@@ -100,6 +110,7 @@ impl<'a> Story<'a> {
                     message,
                     handed: at,
                     returned: None,
+                    given_up: None,
                     sign: None,
                     fates: Vec::new(),
                     lost: None,
@@ -112,6 +123,7 @@ impl<'a> Story<'a> {
                     self.messages[*index].fates.push((at, fate));
                 }
             }
+            Moment::SendDropped(index) => self.messages[*index].given_up = Some(at),
             Moment::Executed(index) => self.messages[*index].executed.push(at),
             Moment::Told(connection, channel, told) => {
                 self.heard(at, *channel);
@@ -141,6 +153,7 @@ impl<'a> Story<'a> {
             }
             Told::Sign(index) => {
                 self.messages[*index].sign.get_or_insert(at);
+                self.extend(at, *index);
                 return;
             }
             Told::Lost(failure) => Some(failure),
@@ -149,6 +162,19 @@ impl<'a> Story<'a> {
         };
         for message in self.messages.iter_mut().filter(|message| message.message.connection == connection) {
             message.lost.get_or_insert((at, lost));
+        }
+    }
+
+    /// Progress of a message came: it gives its call as much time again, where that is the policy.
+    fn extend(&mut self, at: At, index: MessageIndex) {
+        let now = self.time(at);
+        if let Kind::Call(number) = self.messages[index].message.kind
+            && self.policy.progress_extends
+            && let Some(call) = self.calls.get_mut(&number)
+            && now < call.deadline
+        {
+            let cap = self.log[call.begun].at + CAP;
+            call.deadline = (now + call.call.time()).min(cap);
         }
     }
 
@@ -165,11 +191,7 @@ impl<'a> Story<'a> {
         call.cancelled.iter().any(same)
             || self.closing.iter().any(same)
             || self.reconnecting.iter().any(same)
-            || self.deadline(call) == time
-    }
-
-    pub(super) fn deadline(&self, call: &CallStory<'_>) -> Duration {
-        self.time(call.begun) + Duration::from_millis(call.call.timeout.into())
+            || call.deadline == time
     }
 
     pub(super) fn attempts<'s>(
@@ -212,6 +234,13 @@ impl<'a> MessageStory<'a> {
             Meaning::Proof(grade) if !heard => Some((at, *grade)),
             _ => None,
         }
+    }
+
+    /// Whether the transport said before `at`, and before anything of an answer came, that it failed.
+    pub(super) fn refused_before(&self, at: At) -> bool {
+        self.returned.is_some_and(|(returned, result, _)| {
+            returned < at && result.is_err() && self.sign.is_none_or(|sign| sign > returned)
+        })
     }
 
     /// What first told what became of it, and when.

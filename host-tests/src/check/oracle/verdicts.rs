@@ -18,9 +18,11 @@ impl Court<'_> {
         let Some((at, verdict)) = call.verdict else {
             return self.broken(Promise::P9, format!("call {number} has no verdict"));
         };
-        let late = self.story.time(at) > self.story.deadline(call) + SLACK;
+        let late = self.story.time(at) > call.deadline + SLACK;
         self.hold(!late, Promise::P9, || format!("call {number} ended after its deadline"));
         self.at_once(call, at);
+        self.begins(call);
+        self.awaits_send(call, at);
         self.answered(call, at, verdict);
         match verdict {
             Ok(Outcome::Ok(result)) => self.result(call, at, result, false),
@@ -78,6 +80,33 @@ impl Court<'_> {
             _ => story.grants(call) > 0,
         };
         self.hold(more, Promise::P9, || format!("call {number} waited on, though its end had been told"));
+    }
+
+    /// A call is handed over at once on a connection that takes messages: it waits for no other call.
+    fn begins(&mut self, call: &CallStory<'_>) {
+        let story = self.story;
+        let Some(first) = story.attempts(call).next() else { return };
+        let in_use =
+            story.calls.values().flat_map(|other| story.attempts(other)).any(|other| {
+                other.handed < call.begun && other.message.connection == first.message.connection
+            });
+        let waited = story.time(first.handed) > story.time(call.begun) + SLACK;
+        self.hold(!in_use || !waited, Promise::P6, || {
+            format!("call {} waited, though its connection was in use", call.call.number)
+        });
+    }
+
+    /// What `send` says is waited for, as long as nothing else tells what became of the call.
+    fn awaits_send(&mut self, call: &CallStory<'_>, at: At) {
+        let story = self.story;
+        for attempt in story.attempts(call) {
+            let Some(given_up) = attempt.given_up else { continue };
+            let ended = story.time(at) <= story.time(given_up);
+            let decided = attempt.decisive().is_some_and(|(decided, _)| decided < given_up);
+            self.hold(ended || decided, Promise::P10, || {
+                format!("what the `send` of call {} would have said was not waited for", call.call.number)
+            });
+        }
     }
 
     /// An answer that came in time is the verdict.
@@ -176,9 +205,10 @@ impl Court<'_> {
                 format!("call {number} is called not executed, and was executed")
             });
             let proof = attempt.proof().filter(|(proven, _)| *proven < at);
-            self.hold(proof.is_some_and(|(_, grade)| story.accepts(grade)), Promise::P2, || {
-                format!("call {number} is called not executed without proof")
-            });
+            let accepted = proof.is_some_and(|(_, grade)| story.accepts(grade));
+            // Nobody even said that it had been refused: it went back by itself.
+            let promise = if attempt.refused_before(at) { Promise::P2 } else { Promise::P3 };
+            self.hold(accepted, promise, || format!("call {number} is called not executed without proof"));
         }
     }
 

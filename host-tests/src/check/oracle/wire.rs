@@ -1,8 +1,10 @@
 //! P5, P6: what may be sent, when and where.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::super::moment::{Kind, Moment, Told};
+use super::super::policy::CONNECT;
 use super::super::promise::Promise;
 use super::Court;
 use super::story::{At, MessageStory};
@@ -114,6 +116,9 @@ impl Court<'_> {
                     self.hold(opening.is_empty(), Promise::P5, || {
                         "two connections are opened at once".to_owned()
                     });
+                    self.hold(!self.is_coming_up(*number - 1, at), Promise::P5, || {
+                        format!("connection {} was given up for another while it came up", number - 1)
+                    });
                     opening.insert(*number);
                 }
                 Moment::Connected(number)
@@ -130,6 +135,29 @@ impl Court<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether this connection, or its handshake, is still to be waited for, at `at`.
+    fn is_coming_up(&self, connection: u32, at: At) -> bool {
+        let story = self.story;
+        let (mut begun, mut over) = (None, false);
+        for entry in &story.log[..at] {
+            match &entry.moment {
+                Moment::Connecting(number) if *number == connection => begun = Some(entry.at),
+                Moment::ConnectFailed(number, _) | Moment::Told(number, _, Told::Lost(_) | Told::End) => {
+                    over |= *number == connection;
+                }
+                _ => {}
+            }
+        }
+        let on_it = |message: &&MessageStory<'_>| message.message.connection == connection;
+        let told = story.messages.iter().filter(on_it).any(|message| {
+            message.message.kind != Kind::Initialize
+                || message.decisive().is_some_and(|(decided, _)| decided < at)
+        });
+        let limit = Duration::from_millis(CONNECT.into());
+        let waits = begun.is_some_and(|begun| story.time(at) < begun + limit);
+        waits && !over && !told && !story.policy.initialised
     }
 
     /// A connection that lives is let go only for a reason, and never under a call.

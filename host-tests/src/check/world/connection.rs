@@ -157,6 +157,7 @@ fn channel_of(incoming: &Result<Incoming, Failure>) -> Option<u64> {
 impl Drop for WorldConnection {
     fn drop(&mut self) {
         self.line.finish(Err(Failure::closed("the client let the connection go")));
+        self.line.forget();
         self.world.note(Moment::Dropped(self.line.number));
     }
 }

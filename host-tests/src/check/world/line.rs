@@ -56,6 +56,16 @@ impl Line {
         }
     }
 
+    /// The client lets it go: whatever has come in is for nobody.
+    pub(super) fn forget(&self) {
+        self.inbox().queue.clear();
+    }
+
+    /// Whether something that came in was not taken.
+    pub(super) fn is_unread(&self) -> bool {
+        !self.inbox().queue.is_empty()
+    }
+
     /// Whether nothing can be sent any more.
     pub(super) fn is_over(&self) -> bool {
         self.inbox().end.is_some()

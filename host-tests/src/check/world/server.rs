@@ -23,7 +23,7 @@ pub(super) struct Asked {
 const TOOLS: [(&str, &str); 3] = [
     ("pay", "{}"),
     ("hinted", r#"{"readOnlyHint":true,"idempotentHint":true,"destructiveHint":false}"#),
-    ("other", "{}"),
+    ("pay-later", "{}"),
 ];
 
 /// The result that this request has, and no other.
