@@ -184,6 +184,9 @@ impl Check {
                     Task::Group(group) => group.run(&runner, &findings)?,
                     Task::Walks(from, count) => {
                         for seed in *from..from.saturating_add(*count) {
+                            if findings.are_enough() {
+                                break;
+                            }
                             let schedule = walks.walk(seed);
                             let judged = runner.judge(&schedule)?;
                             findings.walked(&runner, seed, &schedule, &judged);
