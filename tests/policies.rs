@@ -460,6 +460,23 @@ fn what_says_nothing_of_an_earlier_attempt_moves_no_later_one() {
     }
 }
 
+/// The connection of the earlier attempt may linger, and be lost when the later one is out elsewhere.
+#[test]
+fn the_loss_of_an_earlier_attempts_connection_moves_no_later_one() {
+    let mut bench = Bench::up(granted(1));
+    let (other, _) = bench.pay();
+    let call = bench.call("pay");
+    fail(&mut bench, call, unknown(FailureKind::Closed));
+    bench.handshake();
+    bench.assert_sent(2, call);
+    let lost = Err(failure(FailureKind::ConnectionReset));
+    bench.enter(|session, now| session.received(now, Generation(1), lost));
+    assert!(bench.is_pending(call), "{:?}", bench.verdicts);
+    bench.assert_sent(2, other);
+    answer(&mut bench, call);
+    assert!(matches!(bench.verdict(call), Ok(Outcome::Ok(_))));
+}
+
 #[test]
 fn an_error_answers_an_attempt_once() {
     let mut bench = Bench::up(granted(9));

@@ -6,7 +6,7 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{Bench, DONE, diagnostics, failure, ms, refusal};
+use harness::{Bench, DONE, Sent, diagnostics, failure, ms, refusal};
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Options, Ownership, Recovery, Resend};
@@ -570,6 +570,32 @@ fn a_connection_that_lingers_goes_with_its_last_call() {
         assert_eq!(bench.disconnects, [(sent.receipt.generation, true)]);
         assert!(bench.is_pending(call));
     }
+}
+
+/// A `send` is worth waiting for as long as its result can tell somebody something.
+#[test]
+fn a_send_that_nobody_waits_for_is_not_out() {
+    let is_out = |bench: &Bench, sent: &Sent| bench.session.is_out(sent.receipt);
+    let mut bench = Bench::new(Options::default());
+    let list = bench.list_tools();
+    bench.connected(Ok(()));
+    let initialize = bench.wire[0].clone();
+    assert!(is_out(&bench, &initialize));
+    bench.handshake();
+    let (initialized, page) = (bench.wire[1].clone(), bench.wire[2].clone());
+    assert_eq!([&initialize, &initialized, &page].map(|sent| is_out(&bench, sent)), [false, true, true]);
+    bench.answer(&page, r#"{"tools":[]}"#);
+    assert!(bench.tools(list).is_some() && !is_out(&bench, &page));
+
+    let ((answered, of_answered), (cancelled, of_cancelled)) = (bench.pay(), bench.pay());
+    assert!(is_out(&bench, &of_answered) && is_out(&bench, &of_cancelled));
+    bench.answer(&of_answered, DONE);
+    bench.assert_ok(answered, DONE);
+    bench.cancel(cancelled);
+    let cancel = bench.wire.last().unwrap().clone();
+    assert_eq!([&of_answered, &of_cancelled, &cancel].map(|sent| is_out(&bench, sent)), [false, false, true]);
+    bench.lose(FailureKind::ConnectionReset);
+    assert!(!is_out(&bench, &cancel) && !is_out(&bench, &initialized));
 }
 
 /// What was not given out yet is not given out on a connection that was let go; who is to be told is told.
