@@ -97,6 +97,31 @@ fn progress(token: impl std::fmt::Display, progress: u32) -> String {
     )
 }
 
+/// Progress comes on the connection of its request, and not on the channel of another.
+#[test]
+fn progress_that_comes_the_wrong_way_is_nobodys() {
+    let mut bench = Bench::up(Options::default());
+    let call = bench.call_with(with_progress(ms(60_000)));
+    let sent = bench.last_of(call);
+    let (_, of_other) = bench.pay();
+    // The connection takes no more calls, and lingers for the answers to these.
+    let third = bench.call("pay");
+    let refused = bench.last_of(third);
+    bench.sent(&refused, Err(SendError::NotSent(failure(FailureKind::Closed))));
+    bench.handshake();
+    bench.events();
+    let (old, new) = (sent.receipt.generation, bench.generation());
+    let stage = |bench: &Bench| bench.session.pending()[0].stage;
+    for (generation, channel) in [(old, Some(of_other.id())), (new, None), (new, Some(sent.id()))] {
+        bench.deliver_on(generation, channel, progress(sent.id(), 1));
+        assert!(matches!(bench.events()[..], [Event::Notification(_)]), "{generation:?} {channel:?}");
+        assert_eq!(stage(&bench), Stage::HandingOver, "{generation:?} {channel:?}");
+    }
+    bench.deliver_on(old, Some(sent.id()), progress(sent.id(), 1));
+    assert!(matches!(bench.events()[..], [Event::Progress(_)]));
+    assert_eq!(stage(&bench), Stage::Answering);
+}
+
 /// A caller may have a token of its own, which may be the id of another call: who asked for no progress has
 /// none.
 #[test]

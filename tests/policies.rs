@@ -308,15 +308,16 @@ fn granted_attempts_are_counted_and_each_has_an_id_of_its_own() {
 #[test]
 fn doubt_is_never_forgotten() {
     // Proven not sent; not connected; given up while waiting for a connection: all after the doubt.
-    for end in ["not sent", "refused", "no connection", "cancel", "deadline"] {
-        let mut bench = Bench::up(granted(1));
+    for end in ["not sent", "refused", "refused and not accepted", "no connection", "cancel", "deadline"] {
+        let accept_refusals = end != "refused and not accepted";
+        let mut bench = Bench::up(Options { accept_refusals, ..granted(1) });
         let (call, _) = bench.pay();
         bench.lose(FailureKind::ConnectionReset);
         match end {
-            "not sent" | "refused" => {
+            "not sent" | "refused" | "refused and not accepted" => {
                 bench.handshake();
                 let refused = SendError::Refused(refusal(401, ""));
-                let error = if end == "refused" { refused } else { not_sent(FailureKind::Other) };
+                let error = if end == "not sent" { not_sent(FailureKind::Other) } else { refused };
                 fail(&mut bench, call, error);
                 if end == "not sent" {
                     // After proof it is sent once more: that is no replay.
@@ -334,7 +335,7 @@ fn doubt_is_never_forgotten() {
         }
         let attempts = match end {
             "not sent" => 3,
-            "refused" => 2,
+            "refused" | "refused and not accepted" => 2,
             _ => 1,
         };
         let cause = Cause::Transport(failure(FailureKind::ConnectionReset));
@@ -457,6 +458,23 @@ fn what_says_nothing_of_an_earlier_attempt_moves_no_later_one() {
             assert!(matches!(bench.verdict(call), Ok(Outcome::Ok(_))), "{what}");
         }
     }
+}
+
+/// The connection of the earlier attempt may linger, and be lost when the later one is out elsewhere.
+#[test]
+fn the_loss_of_an_earlier_attempts_connection_moves_no_later_one() {
+    let mut bench = Bench::up(granted(1));
+    let (other, _) = bench.pay();
+    let call = bench.call("pay");
+    fail(&mut bench, call, unknown(FailureKind::Closed));
+    bench.handshake();
+    bench.assert_sent(2, call);
+    let lost = Err(failure(FailureKind::ConnectionReset));
+    bench.enter(|session, now| session.received(now, Generation(1), lost));
+    assert!(bench.is_pending(call), "{:?}", bench.verdicts);
+    bench.assert_sent(2, other);
+    answer(&mut bench, call);
+    assert!(matches!(bench.verdict(call), Ok(Outcome::Ok(_))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{Bench, DONE, diagnostics, failure, ms, refusal};
+use harness::{Bench, DONE, Sent, diagnostics, failure, ms, refusal};
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Options, Ownership, Recovery, Resend};
@@ -194,6 +194,7 @@ fn tries_that_nobody_waits_for_any_more_do_not_count() {
         } else {
             bench.cancel(call);
             bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+            assert_eq!(bench.session.next_deadline(), None, "no pause for nobody");
         }
         bench.advance(ms(3_600_000));
         let call = bench.call("pay");
@@ -549,6 +550,72 @@ fn a_connection_that_takes_no_more_still_gives_its_answers() {
 }
 
 /// A verdict has its cause whole; what the session remembers of it for later is bounded.
+/// It is let go once it owes no answer that anybody waits for, whatever is in flight elsewhere.
+#[test]
+fn a_connection_that_lingers_goes_with_its_last_call() {
+    for cancelled in [false, true] {
+        let mut bench = Bench::up(Options::default());
+        let (in_flight, sent) = bench.pay();
+        let call = bench.call("pay");
+        let last = bench.last_of(call);
+        bench.sent(&last, Err(SendError::NotSent(failure(FailureKind::Closed))));
+        bench.handshake();
+        bench.assert_sent(2, call);
+        assert_eq!(bench.disconnects, []);
+        if cancelled {
+            bench.cancel(in_flight);
+        } else {
+            bench.answer(&sent, DONE);
+        }
+        assert_eq!(bench.disconnects, [(sent.receipt.generation, true)]);
+        assert!(bench.is_pending(call));
+    }
+}
+
+/// A `send` is worth waiting for as long as its result can tell somebody something.
+#[test]
+fn a_send_that_nobody_waits_for_is_not_out() {
+    let is_out = |bench: &Bench, sent: &Sent| bench.session.is_out(sent.receipt);
+    let mut bench = Bench::new(Options::default());
+    let list = bench.list_tools();
+    bench.connected(Ok(()));
+    let initialize = bench.wire[0].clone();
+    assert!(is_out(&bench, &initialize));
+    bench.handshake();
+    let (initialized, page) = (bench.wire[1].clone(), bench.wire[2].clone());
+    assert_eq!([&initialize, &initialized, &page].map(|sent| is_out(&bench, sent)), [false, true, true]);
+    bench.answer(&page, r#"{"tools":[]}"#);
+    assert!(bench.tools(list).is_some() && !is_out(&bench, &page));
+
+    let ((answered, of_answered), (cancelled, of_cancelled)) = (bench.pay(), bench.pay());
+    assert!(is_out(&bench, &of_answered) && is_out(&bench, &of_cancelled));
+    bench.answer(&of_answered, DONE);
+    bench.assert_ok(answered, DONE);
+    bench.cancel(cancelled);
+    let cancel = bench.wire.last().unwrap().clone();
+    assert_eq!([&of_answered, &of_cancelled, &cancel].map(|sent| is_out(&bench, sent)), [false, false, true]);
+    bench.lose(FailureKind::ConnectionReset);
+    assert!(!is_out(&bench, &cancel) && !is_out(&bench, &initialized));
+}
+
+/// What was not given out yet is not given out on a connection that was let go; who is to be told is told.
+#[test]
+fn a_message_that_waits_to_be_taken_goes_with_its_connection() {
+    for end in ["reconnect", "close", "lost"] {
+        let mut bench = Bench::up(Options::default());
+        let (call, _) = bench.pay();
+        // Nobody asks for the session's actions yet.
+        bench.session.cancel(call);
+        match end {
+            "reconnect" => _ = bench.reconnect(),
+            "close" => bench.close(),
+            _ => bench.lose(FailureKind::ConnectionReset),
+        }
+        bench.assert_unknown(call, Stage::HandedOver, Cause::Cancelled);
+        assert_eq!(bench.count("notifications/cancelled"), 0, "{end}");
+    }
+}
+
 #[test]
 fn what_is_remembered_of_an_unknown_outcome_is_bounded() {
     let mut options = Options::default();
