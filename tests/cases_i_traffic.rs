@@ -15,7 +15,7 @@ use noreplay::session::policy::Options;
 use noreplay::session::verdict::{
     CallId, Cause, FailureKind, HandshakeFailure, NotExecuted, ReadError, Stage,
 };
-use noreplay::session::{Delivery, Ticket, ToolCall};
+use noreplay::session::{Delivery, Incoming, Ticket, ToolCall};
 
 /// B111, bigduu/Bamboo-agent#352 and #363, topcheer/ggcode#38 and #124: a hundred notifications that nobody
 /// read blocked the answer.
@@ -339,6 +339,32 @@ fn a_handshake_refused_by_a_status_keeps_the_error_in_its_body() {
     let reason = "its message was refused with status 400".to_owned();
     let told = Err(NotExecuted::HandshakeFailed(HandshakeFailure { reason, error: None, failure: None }));
     assert_eq!(bench.reconnected(ticket), Some(&told));
+}
+
+/// B125, go-sdk, rust-sdk: a server of before 2026-07-28 met a probe that it does not know, and answered with
+/// an error or a text, kept silent, or ended. All the revisions spoken here begin with `initialize`: nothing
+/// goes before it, and no call instead of it.
+#[test]
+fn a_legacy_server_is_not_probed() {
+    for reaction in ["error", "text", "silence", "end"] {
+        let mut options = Options::default();
+        options.recovery.attempts = 1;
+        let mut bench = Bench::new(options);
+        let call = bench.call("pay");
+        bench.connected(Ok(()));
+        let first = bench.wire[0].clone();
+        assert_eq!(first.method, "initialize");
+        match reaction {
+            "error" => bench.answer_error(&first, r#"{"code":-32601,"message":"Method not found"}"#),
+            "text" => bench.deliver("Bad Request: unknown method"),
+            "silence" => {}
+            _ => bench.receive(Ok(Incoming::End)),
+        }
+        // Whatever is no answer is waited out, for as long as connecting may take.
+        bench.advance(Options::default().timing.connect);
+        assert!(matches!(bench.not_executed(call), NotExecuted::HandshakeFailed(_)), "{reaction}");
+        assert_eq!(bench.sent_since(0), ["initialize"], "{reaction}");
+    }
 }
 
 /// B124, corezoid#98, opendigitalproductfactory#705: the server answers with another revision.

@@ -25,7 +25,8 @@ pub(crate) fn check(component: &Path, promise: Option<&str>) -> Result<Report> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_noreplay"));
     command.args(["check", "--quick", "--json", "--component"]).arg(component);
     if let Some(promise) = promise {
-        command.args(["--promise", promise]);
+        // It stops at the first breach, so that the rare ones may take their time.
+        command.args(["--promise", promise, "--steps", "400000"]);
     }
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
