@@ -1,5 +1,6 @@
 //! Tasks (2025-11-25): a call whose result the server keeps under an id. Once the id is here, a loss is not
 //! the end: `reconcile` asks for the result, and the call itself is never sent again.
+#![allow(clippy::unwrap_used, reason = "so a test fails")]
 
 mod harness;
 
@@ -23,7 +24,7 @@ fn task_in(bench: &mut Bench) -> (CallId, Sent) {
     let sent = bench.last_of(call);
     bench.sent(&sent, Ok(Delivery::HandedOver));
     bench.answer(&sent, TASK);
-    let fetch = bench.wire.last().expect("something was sent").clone();
+    let fetch = bench.wire.last().unwrap().clone();
     assert_eq!(fetch.method, "tasks/result");
     assert!(fetch.text.contains(r#""params":{"taskId":"t-1"}"#), "{}", fetch.text);
     bench.sent(&fetch, Ok(Delivery::HandedOver));
@@ -32,8 +33,8 @@ fn task_in(bench: &mut Bench) -> (CallId, Sent) {
 
 /// The id of a request that is no call's.
 fn cancel_id(text: &str) -> u64 {
-    let message: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
-    message["id"].as_u64().expect("it is a request")
+    let message: serde_json::Value = serde_json::from_str(text).unwrap();
+    message["id"].as_u64().unwrap()
 }
 
 /// The requests for a result, so far.
@@ -175,9 +176,8 @@ fn a_request_for_a_result_that_is_not_sent_proves_nothing() {
         (SendError::Truncated(closed()), Cause::Transport(closed())),
         (SendError::Refused(refusal(404, "")), Cause::Refused(refusal(404, ""))),
     ] {
-        let mut options = Options::default();
-        options.grants = vec![Grant { tool: "pay".to_owned(), attempts: 5 }];
-        let mut bench = Bench::up(options);
+        let grants = vec![Grant { tool: "pay".to_owned(), attempts: 5 }];
+        let mut bench = Bench::up(Options { grants, ..Options::default() });
         let call = bench.call_with(as_task());
         let sent = bench.last_of(call);
         bench.sent(&sent, Ok(Delivery::HandedOver));

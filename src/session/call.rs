@@ -61,7 +61,7 @@ pub enum State {
 
 /// A call that was not handed over, or whose last attempt is known not to have run or may be repeated.
 #[derive(Debug)]
-pub struct Ready(Invocation);
+pub struct Ready(Box<Invocation>);
 
 /// A call that may have been delivered.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub struct HandedOver {
     /// How far it is known to have come.
     pub stage: Stage,
     /// What a permit would bring back; dropped as soon as no permit can come.
-    kept: Option<Invocation>,
+    kept: Option<Box<Invocation>>,
     /// Whether it asked to be run as a task, and the task's id once that is known.
     task: Task,
 }
@@ -112,7 +112,7 @@ pub enum Ending {
 impl Ready {
     /// A call that nobody has seen yet.
     pub fn new(invocation: Invocation) -> Self {
-        Self(invocation)
+        Self(Box::new(invocation))
     }
 
     /// Gives the message away. From here on the call may have run.
