@@ -25,6 +25,22 @@ impl Key for u64 {
     }
 }
 
+/// Makes a key of a type that is a number by another name.
+macro_rules! key {
+    ($name:ident) => {
+        impl $crate::table::Key for $name {
+            fn number(self) -> u64 {
+                self.0
+            }
+
+            fn of(number: u64) -> Self {
+                Self(number)
+            }
+        }
+    };
+}
+pub(crate) use key;
+
 /// A map from rising keys.
 #[derive(Debug)]
 pub(crate) struct Table<K, V> {

@@ -3,7 +3,7 @@
 //! Nothing here allocates in proportion to a message: members are slices of it.
 
 use crate::prelude::*;
-use crate::table::Key;
+use crate::table::key;
 use crate::text::text;
 
 use super::json::{self, JsonError, Raw};
@@ -12,15 +12,7 @@ use super::json::{self, JsonError, Raw};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-impl Key for RequestId {
-    fn number(self) -> u64 {
-        self.0
-    }
-
-    fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+key!(RequestId);
 
 /// The id that a response bears, held against the form of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

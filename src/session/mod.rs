@@ -47,7 +47,7 @@ use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
 use crate::protocol::tool_list::Tool;
-use crate::table::{Key, Table};
+use crate::table::{Table, key};
 
 use call::Call;
 pub use calls::ToolCall;
@@ -94,15 +94,7 @@ impl Ids {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-impl Key for Ticket {
-    fn number(self) -> u64 {
-        self.0
-    }
-
-    fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+key!(Ticket);
 
 /// What is to be done. Each is given out once.
 #[derive(Debug)]

@@ -37,30 +37,22 @@ impl Session {
                     self.call_sent(now, call, Attempt { generation, request }, result);
                 }
                 Some(Purpose::Read(ticket)) => self.read_sent(now, ticket, generation, request, result),
-                Some(Purpose::Initialize) => match result.map_err(|error| answer_in(error, request)) {
+                Some(purpose) => match result.map_err(|error| answer_in(error, request)) {
                     Ok(_) => {}
                     Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
-                    Err(Err(error)) => self.handshake_send_failed(now, generation, error),
+                    Err(Err(error)) => match purpose {
+                        Purpose::Initialize => self.handshake_send_failed(now, generation, error),
+                        Purpose::Fetch(call) => {
+                            self.requests.remove(&request);
+                            self.note_send_error(now, generation, &error);
+                            self.late_answer_lost(call);
+                            self.want_link(now);
+                        }
+                        // Its call has its verdict, or had none: only an answer is news.
+                        _ => {}
+                    },
                 },
-                // Its call has its verdict: only an answer is news.
-                Some(Purpose::Late(_)) => {
-                    if let Err(error) = result
-                        && let Ok(body) = answer_in(error, request)
-                    {
-                        self.arrived(now, generation, body, Some(request));
-                    }
-                }
-                Some(Purpose::Fetch(call)) => match result.map_err(|error| answer_in(error, request)) {
-                    Ok(_) => {}
-                    Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
-                    Err(Err(error)) => {
-                        self.requests.remove(&request);
-                        self.note_send_error(now, generation, &error);
-                        self.late_answer_lost(call);
-                        self.want_link(now);
-                    }
-                },
-                Some(Purpose::Nothing) | None => {}
+                None => {}
             },
             What::Initialized => {
                 if !matches!(self.link, Link::Initialized { generation: current, .. } if current == generation)

@@ -3,22 +3,14 @@
 use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{RequestId, decimal};
-use crate::table::Key;
+use crate::table::key;
 use crate::text::{cut, text};
 
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-impl Key for CallId {
-    fn number(self) -> u64 {
-        self.0
-    }
-
-    fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+key!(CallId);
 
 /// Why something could not be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -381,15 +373,7 @@ impl Undecodable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
-impl Key for Generation {
-    fn number(self) -> u64 {
-        self.0
-    }
-
-    fn of(number: u64) -> Self {
-        Self(number)
-    }
-}
+key!(Generation);
 
 /// An attempt: the id under which a call, or a read, was handed over, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -73,7 +73,8 @@ impl Session {
     }
 
     /// Learns the outcome of a call without sending it again, from an answer that came, or comes
-    /// within `timeout`; else it is unknown as it was. None: the call is not remembered, or did not run.
+    /// within `timeout`; else it is unknown as it was. None: the call has no verdict yet, is not
+    /// remembered, or did not run.
     pub fn reconcile(&self, call: CallId, timeout: Duration) -> impl Answer<Option<Outcome>> + use<> {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.ask(move |store, session, resource| {

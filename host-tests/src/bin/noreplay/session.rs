@@ -32,6 +32,7 @@ pub(crate) struct Session {
 
 const COMMANDS: &str = r#"Commands, one a line:
   {"do":"call","tag":"a","tool":"pay","arguments":{"amount":5},"meta":{},"timeout-ms":2000}
+                                also "progress":true, and "task-ttl-ms":60000 to ask for a task
   {"do":"await","tags":["a"]}   reads no further until these are answered
   {"do":"sleep","ms":50}        reads no further for this long
   {"do":"cancel","tag":"a"}
