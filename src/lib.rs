@@ -22,5 +22,5 @@ mod prelude;
 mod table;
 mod text;
 
-#[cfg(target_family = "wasm")]
+#[cfg(all(target_family = "wasm", feature = "component"))]
 mod component;
