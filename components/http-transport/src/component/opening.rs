@@ -1,0 +1,63 @@
+//! How a connection begins. There is nothing to open for Streamable HTTP; a server that takes no POST at its
+//! URL may have the event stream of 2024-11-05 there, which says where to post to.
+
+use std::rc::Rc;
+
+use noreplay::session::verdict::{Failure, FailureKind};
+
+use crate::event_stream::Item;
+
+use super::shared::Shared;
+use super::stream::{self, Events};
+
+/// Opens the connection.
+pub(super) async fn open(shared: &Rc<Shared>) -> Result<(), Failure> {
+    shared.known.introduce().await?;
+    if shared.known.takes_no_post.get() {
+        match stream::open(shared, None).await {
+            Ok(events) => return begin(shared, events).await,
+            // Then it is what it seemed to be at first, and its refusal stands.
+            Err(no_stream) if no_stream.is_final => shared.known.takes_no_post.set(false),
+            Err(no_stream) => return Err(no_stream.failure),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the stream says where to post to.
+async fn begin(shared: &Rc<Shared>, mut events: Events) -> Result<(), Failure> {
+    while let Some(item) = events.next().await {
+        if let Item::Event { name, data } = item
+            && name == "endpoint"
+        {
+            let reference = String::from_utf8_lossy(&data);
+            let post_to = shared.endpoint.join(reference.trim()).map_err(|error| {
+                let detail = vec!["the server names no sound endpoint".to_owned(), error.to_string()];
+                Failure { kind: FailureKind::Malformed, detail }
+            })?;
+            *shared.post_to.borrow_mut() = Some(post_to);
+            shared.spawn(None, relay(Rc::clone(shared), events));
+            return Ok(());
+        }
+    }
+    Err(events.end().0)
+}
+
+/// Hands on what the one stream brings. Its end is the connection's.
+async fn relay(shared: Rc<Shared>, mut events: Events) {
+    while let Some(item) = events.next().await {
+        match item {
+            Item::Event { name, data } if stream::is_message(&name) => shared.message(data, None).await,
+            Item::TooLarge { head, size } => {
+                shared.deliver(stream::too_large(head, Some(size), None)).await;
+            }
+            Item::Event { .. } | Item::Id(_) | Item::Retry(_) => {}
+        }
+    }
+    let (failure, rest) = events.end();
+    if let Some(rest) = rest {
+        // Whether it is whole, the client sees.
+        shared.message(rest, None).await;
+    }
+    shared.lose(failure);
+}
