@@ -667,3 +667,19 @@ fn a_call_that_never_got_a_connection_says_why() {
     let told = Failure::new(FailureKind::Cancelled, "cancelled before it was sent");
     bench.assert_not_executed(0, call, NotExecuted::NotSent(told));
 }
+
+/// What a host reads before it abandons the instance: what ended as unknown, then what has no verdict yet.
+#[test]
+fn open_calls_are_all_that_may_have_run_or_may_yet() {
+    let mut bench = Bench::up(Options::default());
+    let (unknown, _) = bench.handed_over("pay");
+    let (answered, sent) = bench.handed_over("pay");
+    bench.answer(&sent, DONE);
+    bench.lose(FailureKind::ConnectionReset);
+    let waiting = bench.call("balance");
+    let open: Vec<_> = bench.session.open_calls();
+    let told: Vec<_> = open.iter().map(|of| (of.call, of.ended, of.stage, of.attempts)).collect();
+    assert_eq!(told, [(unknown, true, Stage::HandedOver, 1), (waiting, false, Stage::Waiting, 0)]);
+    assert_eq!(open[0].tool, "pay");
+    assert!(open.iter().all(|of| of.call != answered));
+}

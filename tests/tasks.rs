@@ -310,3 +310,15 @@ fn a_result_that_comes_with_the_end_counts() {
     bench.receive(Ok(Incoming::End));
     bench.assert_ok(call, DONE);
 }
+
+#[test]
+fn a_task_whose_result_is_an_error_is_not_asked_for_again() {
+    let mut bench = Bench::up(Options::default());
+    let (call, fetch) = task_in(&mut bench);
+    bench.answer_error(&fetch, r#"{"code":-32603,"message":"it failed"}"#);
+    assert!(matches!(bench.cause(call), Cause::AnsweredWithError(_)), "{:?}", bench.cause(call));
+    let ticket = bench.reconcile(call, ms(1_000));
+    bench.advance(ms(1_000));
+    bench.assert_still_unknown(ticket);
+    assert_eq!(fetches(&bench), 1);
+}

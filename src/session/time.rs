@@ -36,3 +36,17 @@ impl Sub for Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_its_nanoseconds() {
+        let mark = Instant::from_nanos(5) + Duration::from_nanos(7);
+        assert_eq!(mark.as_nanos(), 12);
+        assert_eq!(mark - Instant::from_nanos(5), Duration::from_nanos(7));
+        assert_eq!((mark + Duration::MAX).as_nanos(), u64::MAX);
+        assert_eq!(Instant::default() - mark, Duration::ZERO);
+    }
+}
