@@ -138,13 +138,13 @@ async fn exchange(shared: Rc<Shared>, message: Outgoing, left: Rc<Cell<usize>>, 
     let meaning = meaning(head, due.is_some());
     if meaning == Meaning::Refused {
         let refusal = refusal(shared, response, had_session).await;
-        refused(shared, &method, refusal.status, refusal.www_authenticate.as_ref());
+        let is_answer = request.is_some_and(|request| answers(&refusal.body, request));
+        refused(shared, &method, &refusal, is_answer);
         if let Err(Err(SendError::Refused(refusal))) = tell.send(Err(SendError::Refused(refusal)))
-            && let Some(request) = request
-            && answers(&refusal.body, request)
+            && is_answer
         {
             // Nobody waits for the refusal any more, but it is the answer.
-            shared.message(refusal.body, Some(request)).await;
+            shared.message(refusal.body, request).await;
         }
         return;
     }
@@ -176,12 +176,12 @@ async fn exchange(shared: Rc<Shared>, message: Outgoing, left: Rc<Cell<usize>>, 
     }
 }
 
-/// What a refusal tells beyond this message.
-fn refused(shared: &Shared, method: &str, status: u16, challenge: Option<&String>) {
-    match status {
-        401 | 403 => shared.known.challenged(status, challenge.cloned()),
-        // No way to begin: perhaps it speaks the older way.
-        400 | 404 | 405 if method == "initialize" => shared.known.takes_no_post.set(true),
+/// What a refusal tells beyond its message.
+fn refused(shared: &Shared, method: &str, refusal: &Refusal, is_answer: bool) {
+    match refusal.status {
+        401 | 403 => shared.known.challenged(refusal.status, refusal.www_authenticate.clone()),
+        // No way to begin: perhaps the server speaks the older way.
+        400 | 404 | 405 if method == "initialize" && !is_answer => shared.known.takes_no_post.set(true),
         _ => {}
     }
 }

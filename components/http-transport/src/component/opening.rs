@@ -7,20 +7,30 @@ use noreplay::session::verdict::{Failure, FailureKind};
 
 use crate::event_stream::Item;
 
+use super::http::within;
 use super::shared::Shared;
 use super::stream::{self, Events};
+
+/// How long the first word of a stream is waited for, in nanoseconds.
+const PATIENCE: u64 = 5_000_000_000;
 
 /// Opens the connection.
 pub(super) async fn open(shared: &Rc<Shared>) -> Result<(), Failure> {
     shared.known.introduce().await?;
-    if shared.known.takes_no_post.get() {
-        match stream::open(shared, None).await {
-            Ok(events) => return begin(shared, events).await,
-            // Then it is what it seemed to be at first, and its refusal stands.
-            Err(no_stream) if no_stream.is_final => shared.known.takes_no_post.set(false),
-            Err(no_stream) => return Err(no_stream.failure),
-        }
+    if !shared.known.takes_no_post.get() {
+        return Ok(());
     }
+    match stream::open(shared, None).await {
+        Ok(events) => {
+            if let Some(begun) = within(PATIENCE, begin(shared, events)).await {
+                return begun;
+            }
+        }
+        Err(no_stream) if no_stream.is_final => {}
+        Err(no_stream) => return Err(no_stream.failure),
+    }
+    // Then it is what it seemed to be at first, and its refusal stands.
+    shared.known.takes_no_post.set(false);
     Ok(())
 }
 
