@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::header::is_sound_value;
+
 /// How many bytes are kept of an event that is too large.
 pub const HEAD: usize = 4096;
 
@@ -180,7 +182,7 @@ impl Reader {
 
 /// An event's id that a header can bear. An empty one takes the last one back.
 fn sound_id(id: &[u8]) -> Option<String> {
-    let sound = !id.is_empty() && id.len() <= LONGEST_ID && http::HeaderValue::from_bytes(id).is_ok();
+    let sound = !id.is_empty() && id.len() <= LONGEST_ID && is_sound_value(id);
     let text = sound.then(|| str::from_utf8(id).ok())?;
     text.map(str::to_owned)
 }

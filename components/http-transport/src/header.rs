@@ -1,7 +1,5 @@
 //! What a header may hold: what comes from a server or a host goes into a request only if it is one line.
 
-use http::{HeaderName, HeaderValue};
-
 /// The headers that the transport writes itself. Nobody else may.
 const OURS: [&str; 14] = [
     "accept",
@@ -20,9 +18,18 @@ const OURS: [&str; 14] = [
     "upgrade",
 ];
 
-/// Whether `name` and `value` may go into a request as they are.
+/// Whether `name` and `value` may go into a request as they are (RFC 9110, sections 5.1 and 5.5).
 pub fn is_sound(name: &str, value: &[u8]) -> bool {
-    HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_bytes(value).is_ok()
+    !name.is_empty() && name.bytes().all(is_of_token) && is_sound_value(value)
+}
+
+/// Whether a header can have this value.
+pub fn is_sound_value(value: &[u8]) -> bool {
+    value.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | 0x80..))
+}
+
+fn is_of_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Whether the host may set a header of this name.
@@ -50,6 +57,7 @@ mod tests {
     #[test]
     fn nothing_smuggles_a_second_line_in() {
         assert!(is_sound("authorization", b"Bearer a.b-c"));
+        assert!(is_sound("X_1!", "a\tb \u{e4}".as_bytes()));
         for (name, value) in [
             ("authorization", &b"a\r\nx: y"[..]),
             ("authorization", b"a\n"),
@@ -58,6 +66,8 @@ mod tests {
             ("x y", b"a"),
             ("x:", b"a"),
             ("", b"a"),
+            ("x", b"\x7f"),
+            ("x", b"\x1b[0m"),
         ] {
             assert!(!is_sound(name, value), "{name:?} {value:?}");
         }
