@@ -193,6 +193,30 @@ mod tests {
     }
 
     #[test]
+    fn as_many_bytes_as_may_be_are_kept_and_no_more() {
+        let mut unsettled = Unsettled::new(4, 100, 10);
+        (1..=4).for_each(|id| _ = unsettled.add(&unknown(id), Vec::new(), Task::No));
+        assert!(!unsettled.answer(CallId(1), answer(1, 101)), "it would take all others' room and more");
+        assert!(unsettled.answer(CallId(1), answer(1, 100)));
+        assert!(unsettled.answer(CallId(2), answer(2, 60)));
+        assert_eq!(unsettled.late(CallId(1)), None);
+        assert!(unsettled.answer(CallId(3), answer(3, 40)));
+        assert!(unsettled.late(CallId(2)).is_some() && unsettled.late(CallId(3)).is_some());
+    }
+
+    #[test]
+    fn only_a_call_that_asked_for_it_may_become_a_task() {
+        let mut unsettled = Unsettled::new(4, 100, 10);
+        for (id, task, may) in
+            [(1, Task::No, false), (2, Task::Asked, true), (3, Task::Known("t".into()), false)]
+        {
+            unsettled.add(&unknown(id), Vec::new(), task);
+            assert_eq!(unsettled.may_become_task(CallId(id)), may, "{id}");
+        }
+        assert!(!unsettled.may_become_task(CallId(9)));
+    }
+
+    #[test]
     fn what_a_peer_sent_is_not_kept_at_length() {
         let mut unsettled = Unsettled::new(4, 100, 10);
         let error = RpcError { code: 1, message: "m".into(), data: Some("x".repeat(11)) };
