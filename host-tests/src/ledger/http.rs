@@ -34,12 +34,12 @@ use super::{Ledger, LedgerServer, Tool, Wire};
 
 mod audit;
 mod decide;
-mod input;
+pub(crate) mod input;
 mod modern;
-mod output;
+pub(crate) mod output;
 mod play;
 mod reply;
-mod script;
+pub(crate) mod script;
 mod serve;
 mod sessions;
 mod traffic;
@@ -96,7 +96,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     manners: Manners,
-    rules: Vec<Armed>,
+    /// Rules for messages, and for requests whatever they carry.
+    rules: Vec<Armed<Vec<Step>>>,
+    http_rules: Vec<Armed<Vec<Step>>>,
     intakes: Vec<(u32, Intake)>,
     ends: Vec<(u32, End)>,
     requests: u32,
@@ -159,7 +161,14 @@ impl HttpLedger {
     ///
     /// There is no port to listen on.
     pub async fn start() -> io::Result<HttpLedger> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        HttpLedger::start_at_once()
+    }
+
+    /// The same. Something must run that polls tasks.
+    pub(crate) fn start_at_once() -> io::Result<HttpLedger> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let shared = Arc::new(Shared {
             ledger: LedgerServer::new().revisions(&REVISIONS),
             address: listener.local_addr()?,
@@ -203,11 +212,17 @@ impl HttpLedger {
         self.rule(Rule::new(When::http(http), steps))
     }
 
-    /// Adds a rule. Of several that fit a request, the first counts; but one that names no JSON-RPC method
-    /// comes before all that do.
+    /// Adds a rule. Of several that fit a request, the first counts; but one that asks for no more than an
+    /// HTTP method comes before all that read the message.
     #[must_use]
     pub fn rule(self, rule: Rule) -> HttpLedger {
-        self.shared.state().rules.push(Armed::new(rule));
+        let reads_message = rule.when.reads_message();
+        let armed = Armed::new(rule.when, rule.steps);
+        if reads_message {
+            self.shared.state().rules.push(armed);
+        } else {
+            self.shared.state().http_rules.push(armed);
+        }
         self
     }
 

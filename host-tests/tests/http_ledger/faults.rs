@@ -237,6 +237,18 @@ async fn a_stream_ends_after_an_event_id_for_ever() {
 }
 
 #[tokio::test]
+async fn a_rule_may_count_requests_whatever_they_carry() {
+    let server = HttpLedger::start().await.expect("a port");
+    let server = server.on_http("POST", 4, [Step::status(500)]).always("tools/call", [Step::status(501)]);
+    let mut hand = Hand::shake(&server).await;
+    let mut statuses = Vec::new();
+    for id in 2..5 {
+        statuses.push(hand.ask(call(id, "pay")).await.status);
+    }
+    assert_eq!(statuses, [501, 500, 501]);
+}
+
+#[tokio::test]
 async fn errors_and_results_are_as_written() {
     let error = answer([Step::Execute, Step::error(-32601, "no")]).await.last();
     assert_eq!((&error["id"], &error["error"]["code"]), (&2.into(), &Value::from(-32601)));

@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 
 /// One TCP connection.
 pub(crate) struct Hand {
-    pub(crate) stream: TcpStream,
+    address: SocketAddr,
+    stream: TcpStream,
     buffer: Vec<u8>,
     /// Headers of every request.
     pub(crate) headers: Vec<(String, String)>,
@@ -49,12 +50,16 @@ impl Hand {
     pub(crate) async fn connect(address: SocketAddr) -> Hand {
         let stream = TcpStream::connect(address).await.expect("it connects");
         let accept = ("accept".to_owned(), "application/json, text/event-stream".to_owned());
-        Hand { stream, buffer: Vec::new(), headers: vec![accept] }
+        Hand { address, stream, buffer: Vec::new(), headers: vec![accept] }
     }
 
     /// Connects, and does the handshake.
     pub(crate) async fn shake(server: &HttpLedger) -> Hand {
-        let mut hand = Hand::connect(server.address()).await;
+        Hand::shake_at(server.address()).await
+    }
+
+    pub(crate) async fn shake_at(address: SocketAddr) -> Hand {
+        let mut hand = Hand::connect(address).await;
         let params = json!({"protocolVersion": "2025-11-25"});
         let answer = hand.ask(request(1, "initialize", params)).await;
         assert_eq!(answer.status, 200);
@@ -69,9 +74,8 @@ impl Hand {
 
     /// A further connection in the same session.
     pub(crate) async fn another(&self) -> Hand {
-        let address = self.stream.peer_addr().expect("it is connected");
         let headers = self.headers.clone();
-        Hand { headers, ..Hand::connect(address).await }
+        Hand { headers, ..Hand::connect(self.address).await }
     }
 
     pub(crate) fn head(&self, method: &str, target: &str, more: &[(&str, &str)]) -> String {

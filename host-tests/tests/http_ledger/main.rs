@@ -6,3 +6,4 @@
 mod faults;
 mod hand;
 mod manners;
+mod proxy;

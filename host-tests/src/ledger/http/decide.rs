@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::play::{Player, Way};
 use super::reply::{LineEnd, Reply};
-use super::script::{Step, choose};
+use super::script::{Looks, Step, choose};
 use super::sessions::{SHARED, Session, event_of};
 use super::traffic::Request;
 use super::{Shared, audit, modern};
@@ -40,7 +40,10 @@ impl Shared {
         if let Some(reply) = self.unauthorized(request) {
             return Decision::Reply(reply);
         }
-        let scripted = choose(&mut self.state().rules, &request.method, None, None);
+        let scripted = {
+            let looks = Looks { http: &request.method, ..Looks::default() };
+            choose(&mut self.state().http_rules, looks)
+        };
         let message = message(request);
         let decision = match (scripted, request.method.as_str()) {
             (Some(steps), _) => {
@@ -137,7 +140,8 @@ impl Shared {
         }
         let read = self.read(request, message, connection);
         let method = Some(read.method.as_str());
-        let scripted = choose(&mut self.state().rules, "POST", method, read.tool());
+        let looks = Looks { http: "POST", method, tool: read.tool(), id: read.id.parse().ok() };
+        let scripted = choose(&mut self.state().rules, looks);
         let opens = manners.store.is_some() && !is_modern && player.way == Way::Response;
         let steps = scripted.unwrap_or_else(|| match (read.is_request(), opens) {
             (true, true) if player.form == super::Form::Events => {
@@ -239,5 +243,5 @@ fn message(request: &Request) -> Option<Message> {
 
 /// A refusal whose body is an error without an id.
 fn error(status: u16, code: i64, words: &str) -> Reply {
-    Reply { status, ..Reply::json(protocol::error("null", code, words, None)) }
+    Reply::json(protocol::error("null", code, words, None)).with_status(status)
 }

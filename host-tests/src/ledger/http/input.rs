@@ -10,7 +10,7 @@ use super::traffic::Request;
 const CHUNK: usize = 64 << 10;
 
 /// A connection's way in.
-pub(super) struct Input {
+pub(crate) struct Input {
     read: OwnedReadHalf,
     /// What was read: the request so far, and what follows it.
     buffer: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct Input {
 
 /// Why a request did not come whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
+pub(crate) enum Short {
     /// The client ended the connection, or broke it.
     Gone,
     /// No more was asked for.
@@ -30,34 +30,39 @@ pub(super) enum Short {
 }
 
 impl Input {
-    pub(super) fn new(read: OwnedReadHalf) -> Input {
+    pub(crate) fn new(read: OwnedReadHalf) -> Input {
         Input { read, buffer: Vec::new(), position: 0 }
     }
 
     /// Waits until a request begins. False if none does.
-    pub(super) async fn begins(&mut self) -> bool {
+    pub(crate) async fn begins(&mut self) -> bool {
         self.buffer.drain(..self.position);
         self.position = 0;
         !self.buffer.is_empty() || matches!(self.read.peek(&mut [0]).await, Ok(1..))
     }
 
     /// Waits until the client is gone. What comes meanwhile is kept.
-    pub(super) async fn gone(&mut self) {
+    pub(crate) async fn gone(&mut self) {
         while self.more(None).await.is_ok() {}
     }
 
     /// Waits until the client is gone. What comes meanwhile is not kept.
-    pub(super) async fn drain(&mut self) {
+    pub(crate) async fn drain(&mut self) {
         while self.more(None).await.is_ok() {
             self.buffer.clear();
         }
     }
 
+    /// What came since the request that was read last began.
+    pub(crate) fn raw(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// Reads a request into `request`: all of it, or no more than `most`.
-    pub(super) async fn read(&mut self, request: &mut Request, most: Option<Most>) -> Result<(), Short> {
-        let bytes = match most {
+    pub(crate) async fn read(&mut self, request: &mut Request, most: Option<Most>) -> Result<(), Short> {
+        let mut bytes = match most {
             Some(Most::Bytes(bytes)) => Some(usize::try_from(bytes).unwrap_or(usize::MAX)),
-            Some(Most::Head) | None => None,
+            Some(Most::Head | Most::Body(_)) | None => None,
         };
         let line = self.line(bytes).await?;
         let mut words = line.split(' ').map(str::to_owned);
@@ -72,8 +77,14 @@ impl Input {
             let (name, value) = line.split_once(':').ok_or(Short::Malformed)?;
             request.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        if most == Some(Most::Head) {
-            return Err(Short::Enough);
+        match most {
+            Some(Most::Head) => return Err(Short::Enough),
+            Some(Most::Body(more)) => {
+                bytes = Some(self.position.saturating_add(usize::try_from(more).unwrap_or(usize::MAX)));
+                // What came with the head counts as not read.
+                self.buffer.truncate(bytes.unwrap_or(usize::MAX));
+            }
+            Some(Most::Bytes(_)) | None => {}
         }
         let chunked = request.header("transfer-encoding").is_some_and(|coding| coding.contains("chunked"));
         if chunked {

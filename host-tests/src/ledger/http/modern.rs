@@ -44,7 +44,7 @@ pub(super) fn refusal(server: &Shared, request: &Request, method: &str, id: &str
     let refuse = |code, words: &str, data: Option<Value>| {
         let data = data.map(|data| data.to_string());
         let body = protocol::error(id, code, words, data.as_deref());
-        Some(Reply { status: 400, ..Reply::json(body) })
+        Some(Reply::json(body).with_status(400))
     };
     let meta = message.params.get("_meta");
     let Some(version) = meta.and_then(|meta| meta.get(VERSION)).and_then(Value::as_str) else {
@@ -57,7 +57,7 @@ pub(super) fn refusal(server: &Shared, request: &Request, method: &str, id: &str
     // A notification is not answered.
     if id != "null" && !METHODS.contains(&method) {
         let body = protocol::error(id, METHOD_NOT_FOUND, &format!("Method not found: {method}"), None);
-        return Some(Reply { status: 404, ..Reply::json(body) });
+        return Some(Reply::json(body).with_status(404));
     }
     if meta.is_none_or(|meta| meta.get(CAPABILITIES).is_none()) {
         return refuse(INVALID_PARAMS, "the client's capabilities are missing", None);
@@ -70,7 +70,7 @@ pub(super) fn refusal(server: &Shared, request: &Request, method: &str, id: &str
 pub(super) fn unsupported(id: &str) -> Reply {
     let data = json!({"supported": [REVISION]}).to_string();
     let body = protocol::error(id, UNSUPPORTED_VERSION, "Unsupported protocol version", Some(&data));
-    Reply { status: 400, ..Reply::json(body) }
+    Reply::json(body).with_status(400)
 }
 
 /// The revision that an `initialize` asks for.

@@ -6,6 +6,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::time::sleep;
 
+use super::input::Input;
 use super::reply::{Framing, Pieces, Reply};
 use super::script::End;
 
@@ -21,6 +22,25 @@ impl Output {
 
     pub(super) fn into_inner(self) -> OwnedWriteHalf {
         self.write
+    }
+}
+
+/// Ends a connection. Returns once the client is gone too.
+pub(crate) async fn finish(end: End, mut input: Input, mut write: OwnedWriteHalf) {
+    match end {
+        End::Close => {
+            // It fails where the client is gone already.
+            let _ = write.shutdown().await;
+            // To close now would reset what was not read.
+            input.drain().await;
+        }
+        End::Reset => {
+            let _ = write.as_ref().set_zero_linger();
+            // Without an end in order before it.
+            write.forget();
+            drop(input);
+        }
+        End::Hang => std::future::pending().await,
     }
 }
 

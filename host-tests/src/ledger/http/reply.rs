@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A response: a status, headers and a body, all verbatim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -51,6 +53,12 @@ impl Reply {
             .header("content-encoding", "gzip")
     }
 
+    /// With this status.
+    #[must_use]
+    pub fn with_status(self, status: u16) -> Reply {
+        Reply { status, ..self }
+    }
+
     /// One header more.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Reply {
@@ -78,7 +86,7 @@ impl Reply {
 }
 
 /// How answers come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// As `application/json`, with a length.
     Json,
@@ -87,7 +95,7 @@ pub enum Form {
 }
 
 /// What ends a line of an event stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LineEnd {
     /// CR.
     Cr,

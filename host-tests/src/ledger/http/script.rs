@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::reply::{Event, Form, LineEnd, Pieces, Reply};
 
 /// When a rule fits, and what is done then.
@@ -29,6 +31,8 @@ pub struct When {
     pub method: Option<String>,
     /// Of them, those that call this tool; none: all.
     pub tool: Option<String>,
+    /// Of them, the one with this JSON-RPC id, a number; none: all.
+    pub id: Option<u64>,
     /// Of those, the nth over all connections, from 1; none: all.
     pub nth: Option<u32>,
 }
@@ -36,7 +40,7 @@ pub struct When {
 impl When {
     /// Every request with this HTTP method.
     pub fn http(method: &str) -> When {
-        When { http: method.to_owned(), method: None, tool: None, nth: None }
+        When { http: method.to_owned(), method: None, tool: None, id: None, nth: None }
     }
 
     /// Every message with this JSON-RPC method.
@@ -49,17 +53,39 @@ impl When {
         When { tool: Some(tool.to_owned()), ..When::method("tools/call") }
     }
 
+    /// The request with this JSON-RPC id.
+    pub fn id(id: u64) -> When {
+        When { id: Some(id), ..When::http("POST") }
+    }
+
     /// Of those, the nth only, from 1.
     #[must_use]
     pub fn nth(self, nth: u32) -> When {
         When { nth: Some(nth), ..self }
     }
 
-    /// Whether it fits but for its number.
-    fn resembles(&self, http: &str, method: Option<&str>, tool: Option<&str>) -> bool {
-        let fits = |wanted: &Option<String>, is| wanted.is_none() || wanted.as_deref() == is;
-        self.http == http && fits(&self.method, method) && fits(&self.tool, tool)
+    /// Whether it asks for more than an HTTP method.
+    pub(super) fn reads_message(&self) -> bool {
+        self.method.is_some() || self.tool.is_some() || self.id.is_some()
     }
+
+    /// Whether it fits but for its number.
+    fn resembles(&self, looks: &Looks<'_>) -> bool {
+        let fits = |wanted: &Option<String>, is| wanted.is_none() || wanted.as_deref() == is;
+        self.http == looks.http
+            && fits(&self.method, looks.method)
+            && fits(&self.tool, looks.tool)
+            && (self.id.is_none() || self.id == looks.id)
+    }
+}
+
+/// What a request looks like.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Looks<'a> {
+    pub(crate) http: &'a str,
+    pub(crate) method: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) id: Option<u64>,
 }
 
 /// One thing that the server does with a request.
@@ -196,7 +222,7 @@ impl Step {
 }
 
 /// How a connection ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// In order: nothing more is written, and what comes is read in vain until the client closes too.
     Close,
@@ -215,9 +241,10 @@ pub struct Intake {
 
 /// How much is read of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Most {
+pub(crate) enum Most {
     Bytes(u64),
     Head,
+    Body(u64),
 }
 
 /// What follows.
@@ -238,37 +265,38 @@ impl Intake {
         Intake { most: Most::Head, then: After::End(end) }
     }
 
+    /// The head is read and so many bytes behind it, and the connection ends.
+    pub fn body(bytes: u64, end: End) -> Intake {
+        Intake { most: Most::Body(bytes), then: After::End(end) }
+    }
+
     /// The head is read; then this is said, and the connection closed.
     pub fn refuse(reply: Reply) -> Intake {
         Intake { most: Most::Head, then: After::Reply(reply) }
     }
 }
 
-/// A rule, and how often it has been met.
-pub(super) struct Armed {
-    rule: Rule,
+/// Something that is done when its time has come, and how often that was.
+pub(crate) struct Armed<T> {
+    when: When,
+    what: T,
     met: u32,
 }
 
-impl Armed {
-    pub(super) fn new(rule: Rule) -> Armed {
-        Armed { rule, met: 0 }
+impl<T> Armed<T> {
+    pub(crate) fn new(when: When, what: T) -> Armed<T> {
+        Armed { when, what, met: 0 }
     }
 }
 
-/// The steps of the first rule that fits a request. Counts the request in all rules.
-pub(super) fn choose(
-    rules: &mut [Armed],
-    http: &str,
-    method: Option<&str>,
-    tool: Option<&str>,
-) -> Option<Vec<Step>> {
+/// What to do with a request: the first that fits. Counts the request in all.
+pub(crate) fn choose<T: Clone>(armed: &mut [Armed<T>], looks: Looks<'_>) -> Option<T> {
     let mut chosen = None;
-    for Armed { rule, met } in rules {
-        if rule.when.resembles(http, method, tool) {
+    for Armed { when, what, met } in armed {
+        if when.resembles(&looks) {
             *met += 1;
-            if chosen.is_none() && rule.when.nth.is_none_or(|nth| nth == *met) {
-                chosen = Some(rule.steps.clone());
+            if chosen.is_none() && when.nth.is_none_or(|nth| nth == *met) {
+                chosen = Some(what.clone());
             }
         }
     }

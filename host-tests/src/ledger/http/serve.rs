@@ -3,13 +3,12 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::Shared;
 use super::decide::Decision;
 use super::input::{Input, Short};
-use super::output::{Output, Response, Stop};
+use super::output::{Output, Response, Stop, finish};
 use super::play::Left;
 use super::reply::Reply;
 use super::script::{After, End, Intake};
@@ -58,26 +57,9 @@ async fn connection(server: Arc<Shared>, stream: TcpStream, number: u32) {
         },
     };
     server.note(number, What::Ended(end));
-    finish(&server, number, end, input, output).await;
-}
-
-/// Ends a connection.
-async fn finish(server: &Shared, number: u32, end: End, mut input: Input, output: Output) {
-    let mut write = output.into_inner();
-    match end {
-        End::Close => {
-            let _ = write.shutdown().await;
-            // To close now would reset what was not read.
-            input.drain().await;
-            server.note(number, What::Gone);
-        }
-        End::Reset => {
-            let _ = write.as_ref().set_zero_linger();
-            // Without an end in order before it.
-            write.forget();
-            drop(input);
-        }
-        End::Hang => std::future::pending().await,
+    finish(end, input, output.into_inner()).await;
+    if end == End::Close {
+        server.note(number, What::Gone);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::script::End;
 use crate::ledger::Bytes;
@@ -63,6 +64,7 @@ pub struct Request {
 #[serde(default)]
 struct Message {
     method: Option<String>,
+    id: Value,
     params: Params,
 }
 
@@ -92,6 +94,11 @@ impl Request {
     pub fn tool(&self) -> Option<String> {
         let message = self.message();
         message.params.name.filter(|_| message.method.as_deref() == Some("tools/call"))
+    }
+
+    /// The JSON-RPC id of the request in it, if that is a number.
+    pub fn id(&self) -> Option<u64> {
+        self.message().id.as_u64()
     }
 
     fn message(&self) -> Message {
