@@ -20,15 +20,13 @@
 //! # }
 //! ```
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 
 use super::{Ledger, LedgerServer, Tool, Wire};
 
@@ -42,6 +40,7 @@ mod reply;
 pub(crate) mod script;
 mod serve;
 mod sessions;
+mod shared;
 mod traffic;
 
 pub use reply::{Event, Form, LineEnd, Pieces, Reply};
@@ -50,6 +49,7 @@ pub use traffic::{Entry, Request, Traffic, What};
 
 use script::Armed;
 use sessions::Session;
+use shared::{Authorization, Manners, Shared, Store};
 
 /// The revisions that it speaks if not told otherwise.
 const REVISIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
@@ -78,78 +78,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-struct Shared {
-    /// The tools, what they did, and the messages that came.
-    ledger: LedgerServer,
-    address: SocketAddr,
-    state: Mutex<State>,
-    /// The session of requests that have none.
-    stateless: Arc<Session>,
-    /// The connections, and the plays that outlive them.
-    tasks: Mutex<JoinSet<()>>,
-    /// Something was written into a book, or said on a stream.
-    news: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    manners: Manners,
-    /// Rules for messages, and for requests whatever they carry.
-    rules: Vec<Armed<Vec<Step>>>,
-    http_rules: Vec<Armed<Vec<Step>>>,
-    intakes: Vec<(u32, Intake)>,
-    ends: Vec<(u32, End)>,
-    requests: u32,
-    sessions: Vec<Arc<Session>>,
-    book: Vec<Entry>,
-    violations: Vec<String>,
-}
-
-/// How the server behaves where no rule says otherwise.
-#[derive(Clone)]
-struct Manners {
-    form: Form,
-    line_end: Option<LineEnd>,
-    /// Whether it gives out session ids.
-    sessions: bool,
-    store: Option<Store>,
-    /// Whether a GET gets a stream.
-    shared_stream: bool,
-    authorization: Option<Authorization>,
-    /// Whether it speaks the stateless revision.
-    modern: bool,
-    /// Whether it speaks the transport of 2024-11-05.
-    http_sse: bool,
-}
-
-impl Default for Manners {
-    fn default() -> Manners {
-        Manners {
-            form: Form::Events,
-            line_end: None,
-            sessions: true,
-            store: None,
-            shared_stream: false,
-            authorization: None,
-            modern: false,
-            http_sse: false,
-        }
-    }
-}
-
-/// How it keeps events.
-#[derive(Clone, Copy)]
-struct Store {
-    /// What it says in `retry` at the beginning of a stream, in milliseconds.
-    retry: Option<u64>,
-}
-
-#[derive(Clone)]
-struct Authorization {
-    value: String,
-    challenge: String,
 }
 
 /// What the server is told.
@@ -402,81 +330,5 @@ impl HttpLedger {
     /// Dies: it takes no connection any more, and all that there are break.
     pub fn stop(&self) {
         self.running.stop();
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        // Nothing here leaves the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs something that ends with the server.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.tasks();
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
-    }
-
-    /// Writes into the book.
-    fn note(&self, connection: u32, what: What) {
-        let at = self.ledger.shared.origin.elapsed();
-        self.state().book.push(Entry { at, connection, what });
-        self.news.notify_waiters();
-    }
-
-    fn answered(&self, connection: u32, request: u32, response: &output::Response<'_>) {
-        let (status, bytes) = response.summary();
-        self.note(connection, What::Answered { request, status, bytes });
-    }
-
-    fn violation(&self, words: String) {
-        self.violations(vec![words]);
-    }
-
-    fn violations(&self, words: Vec<String>) {
-        self.state().violations.extend(words);
-    }
-
-    /// The number of the request that begins now, and what to do while it is read.
-    fn next_request(&self) -> (u32, Option<Intake>) {
-        let mut state = self.state();
-        state.requests += 1;
-        let number = state.requests;
-        let intake = state.intakes.iter().find(|(nth, _)| *nth == number);
-        (number, intake.map(|(_, intake)| intake.clone()))
-    }
-
-    fn store(&self) -> Option<Store> {
-        self.state().manners.store
-    }
-
-    fn end_shared(&self, end: End) {
-        self.state().sessions.iter().for_each(|session| session.end_shared(end));
-        self.stateless.end_shared(end);
-        self.news.notify_waiters();
-    }
-
-    /// Where the messages of a session over HTTP+SSE go: a URI relative to the stream's.
-    fn endpoint(&self, session: &Session) -> String {
-        format!("/messages?session={}", session.id)
-    }
-
-    /// The parameters of a tool that are to be in headers, and the names of those.
-    fn parameter_headers(&self, tool: &str) -> BTreeMap<String, String> {
-        let ledger = self.ledger.shared.state();
-        let tool = ledger.manners.tools.iter().find(|listed| listed.name == tool);
-        let schema: Value =
-            tool.and_then(|tool| serde_json::from_str(&tool.input_schema).ok()).unwrap_or_default();
-        let properties = schema["properties"].as_object().cloned().unwrap_or_default();
-        let named = properties.into_iter().filter_map(|(property, schema)| {
-            let header = schema["x-mcp-header"].as_str()?.to_owned();
-            Some((property, header))
-        });
-        named.collect()
     }
 }

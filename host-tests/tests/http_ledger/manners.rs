@@ -146,6 +146,23 @@ async fn http_sse_answers_on_the_stream() {
     assert_eq!(server.violations(), [""; 0]);
 }
 
+#[tokio::test]
+async fn http_sse_goes_wrong_by_script_too() {
+    let server = start().await.http_sse();
+    let server = server.on_http("GET", 1, [Step::sleep(5), Step::Follow]);
+    let server = server.on_tool("pay", 1, [Step::Execute, Step::EndShared(End::Close), Step::status(500)]);
+    let mut stream = Hand::connect(server.address()).await;
+    stream.get(&[]).await;
+    stream.until(b"event: endpoint\ndata: ").await;
+    let endpoint = stream.until(b"\n").await.trim().to_owned();
+    let mut hand = stream.another().await;
+    let post = hand.post(&endpoint, &call(2, "pay"));
+    hand.write(post).await;
+    assert_eq!(hand.response().await.status, 500);
+    assert!(stream.rest().await.1);
+    assert_eq!(server.ledger().count("pay"), 1);
+}
+
 /// A request of the stateless revision, with the headers that belong to it.
 fn modern(hand: &Hand, id: u64, method: &str, mut params: Value, headers: &[(&str, &str)]) -> Vec<u8> {
     params["_meta"] = json!({
@@ -207,6 +224,31 @@ async fn the_stateless_revision_needs_no_handshake_and_headers_that_agree() {
     hand.headers.push(("mcp-method".to_owned(), "notifications/x".to_owned()));
     assert_eq!(hand.ask(told).await.status, 202);
     assert_eq!(server.ledger().count("pay"), 1);
+}
+
+#[tokio::test]
+async fn one_server_may_speak_both_kinds_of_revision() {
+    let server = start().await.revisions(&["2025-11-25", "2026-07-28"]);
+    let mut hand = Hand::shake(&server).await;
+    assert_eq!(hand.ask(call(2, "pay")).await.last()["result"]["resultType"], Value::Null);
+    let mut other = Hand::connect(server.address()).await;
+    let headers = [("mcp-method", "tools/list")];
+    let post = modern(&other, 1, "tools/list", json!({}), &headers);
+    other.write(post).await;
+    let listed = other.response().await.last();
+    assert_eq!(listed["result"]["cacheScope"], "public");
+    assert!(listed["result"]["tools"].as_array().is_some_and(|tools| tools.len() == 6));
+}
+
+#[tokio::test]
+async fn a_revision_that_it_does_not_speak_is_refused() {
+    let server = start().await;
+    let mut hand = Hand::shake(&server).await;
+    hand.headers.retain(|(name, _)| name != "mcp-protocol-version");
+    hand.headers.push(("mcp-protocol-version".to_owned(), "1999-01-01".to_owned()));
+    let refused = hand.ask(call(2, "pay")).await;
+    assert_eq!((refused.status, &refused.json()["id"]), (400, &Value::Null));
+    assert_eq!(server.ledger().count("pay"), 0);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What a client must never do over HTTP, noticed. Messages of several connections come in any order, so
 //! that nothing is said of order.
 
-use super::Manners;
 use super::sessions::Session;
+use super::shared::Manners;
 use super::traffic::Request;
 
 /// The first revision whose requests name it in a header.

@@ -6,11 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::play::{Player, Way};
-use super::reply::{LineEnd, Reply};
+use super::reply::{Form, LineEnd, Reply};
 use super::script::{Looks, Step, choose};
 use super::sessions::{SHARED, Session, event_of};
+use super::shared::Shared;
 use super::traffic::Request;
-use super::{Shared, audit, modern};
+use super::{audit, modern};
 use crate::ledger::play;
 use crate::ledger::{What, protocol};
 use crate::transport::Outgoing;
@@ -47,7 +48,9 @@ impl Shared {
         let message = message(request);
         let decision = match (scripted, request.method.as_str()) {
             (Some(steps), _) => {
-                let session = self.session(request).unwrap_or_else(|_| self.stateless.clone());
+                let begins = request.method == "GET" && self.state().manners.http_sse;
+                let session = if begins { Ok(self.begin_session(request)) } else { self.session(request) };
+                let session = session.unwrap_or_else(|_| self.stateless.clone());
                 let mut player = self.player(connection, session);
                 if let Some(message) = message {
                     player.request = Some(Arc::new(self.read(request, message, connection)));
@@ -130,6 +133,7 @@ impl Shared {
         } else if message.method == "initialize" && !manners.http_sse {
             self.begin_session(request)
         } else {
+            self.known_revision(request)?;
             self.session(request)?
         };
         self.violations(audit::post(request, &message.method, &id, is_modern, &session, &manners));
@@ -144,7 +148,7 @@ impl Shared {
         let scripted = choose(&mut self.state().rules, looks);
         let opens = manners.store.is_some() && !is_modern && player.way == Way::Response;
         let steps = scripted.unwrap_or_else(|| match (read.is_request(), opens) {
-            (true, true) if player.form == super::Form::Events => {
+            (true, true) if player.form == Form::Events => {
                 vec![Step::Open, Step::Execute, Step::Answer]
             }
             (true, _) => vec![Step::Execute, Step::Answer],
@@ -166,10 +170,20 @@ impl Shared {
         if !(manners.shared_stream || resumes && manners.store.is_some()) {
             return Err(Reply::status(405).header("allow", "POST, DELETE"));
         }
+        self.known_revision(request)?;
         let mut player = self.player(connection, self.session(request)?);
         let unknown = || error(400, BAD_REQUEST, "Invalid event ID");
         player.from = self.from(request, &player.session).ok_or_else(unknown)?;
         Ok((player, vec![Step::Follow]))
+    }
+
+    /// A revision that the server does not speak is refused. From 2025-06-18 on requests name theirs.
+    fn known_revision(&self, request: &Request) -> Result<(), Reply> {
+        let Some(named) = request.header("mcp-protocol-version") else { return Ok(()) };
+        let known = self.ledger.shared.state().manners.revisions.iter().any(|revision| revision == named);
+        known
+            .then_some(())
+            .ok_or_else(|| error(400, BAD_REQUEST, "Bad Request: unsupported protocol version"))
     }
 
     /// The stream that a GET asks for, and from which event on.

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Shared;
 use super::reply::Reply;
+use super::shared::Shared;
 use super::traffic::Request;
 use crate::ledger::play;
 use crate::ledger::protocol;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
+use super::modern;
 use super::output::{Response, Stop};
 use super::reply::{Event, Form, Framing, LineEnd, Reply};
 use super::script::{End, Step};
 use super::sessions::{News, SHARED, Session, event_id};
-use super::{Shared, modern};
+use super::shared::Shared;
 use crate::ledger::play::{self, Request};
 use crate::ledger::protocol;
 

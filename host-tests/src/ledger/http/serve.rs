@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpStream};
 
-use super::Shared;
 use super::decide::Decision;
 use super::input::{Input, Short};
 use super::output::{Output, Response, Stop, finish};
 use super::play::Left;
 use super::reply::Reply;
 use super::script::{After, End, Intake};
+use super::shared::Shared;
 use super::traffic::{Request, What};
 
 /// Takes connections, for ever.
