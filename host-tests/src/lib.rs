@@ -24,7 +24,8 @@
 //! - [`transport`] is what a host implements to reach servers; [`transport::stdio`] reaches child
 //!   processes.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
-//!   on command.
+//!   on command;
+//!   [`ledger::http`] is the same on a socket, and [`fault_proxy`] cuts connections to any server.
 //! - [`check`] holds a component against the contract, [`check::transport`] a transport.
 //! - [`verdict`] writes what became of a call as JSON.
 //!
@@ -35,6 +36,7 @@ pub mod check;
 pub mod client;
 mod clock;
 mod failure;
+pub mod fault_proxy;
 pub mod host;
 pub mod ledger;
 pub mod runtime;

@@ -1,6 +1,6 @@
 //! The contract check of a transport: does it keep what the contract's section 8 asks for? Any implementation
-//! of [`Transport`] can be asked, over whatever the check has [`peers`](peer::Peers) for: child processes, so
-//! far.
+//! of [`Transport`] can be asked, over whatever the check has [`peers`](peer::Peers) for: child processes and
+//! servers over HTTP.
 //!
 //! Each [`Case`] is a peer that plays a script, and what is done with the connection to it meanwhile. The peer
 //! keeps its own record of what it got and did. An oracle holds what the transport said, by the results of
@@ -23,6 +23,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A transport over HTTP is checked by `Check::of(http::Servers, |url| ..)`: the servers live in this process.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -37,6 +39,7 @@ mod cases;
 mod drawing;
 mod drive;
 mod duty;
+pub mod http;
 mod log;
 mod oracle;
 pub mod peer;
@@ -183,7 +186,7 @@ where
     pub async fn run(self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Report, CheckError> {
         let begun = Instant::now();
         let seeds = (0..self.random).map(|number| self.seed.wrapping_add(number));
-        let mut cases: Vec<_> = cases::cases().into_iter().chain(seeds.map(cases::random)).collect();
+        let mut cases: Vec<_> = cases::cases().into_iter().chain(seeds.flat_map(cases::random)).collect();
         cases.retain(|case| case.script.0.iter().all(|act| self.peers.plays(act)) && (self.wanted)(case));
         // Those that weigh this process come last, one by one.
         let (alone, crowd): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.alone);
@@ -211,7 +214,8 @@ where
         let record = drive::drive(case, &peer, &transport, self.patience)
             .await
             .map_err(|source| CheckError::Record { case: name(), source })?;
-        let breaches = oracle::judge(case, &record, Kind { room: self.peers.room() });
+        let kind = Kind { room: self.peers.room(), own_channels: self.peers.own_channels() };
+        let breaches = oracle::judge(case, &record, kind);
         let broken = breaches.iter().map(|breach| breach.duty).collect();
         Ok((Checked { case: name(), broken, sequence: drawing::draw(case, &record) }, breaches))
     }

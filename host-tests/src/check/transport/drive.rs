@@ -151,8 +151,9 @@ impl<P: Peer> Driver<'_, P> {
                 self.log.add(Event::Closed);
             }
             Move::Drop => {
-                self.connection = None;
+                // First, since what happens while it is dropped is of our doing.
                 self.log.add(Event::Dropped);
+                self.connection = None;
             }
         }
         Ok(())
@@ -247,8 +248,9 @@ impl<P: Peer> Driver<'_, P> {
 
     /// Lets the connection go. What is under way must end, and the peer with it.
     async fn end(mut self) -> io::Result<()> {
-        if self.connection.take().is_some() {
+        if self.connection.is_some() {
             self.log.add(Event::Dropped);
+            self.connection = None;
         }
         if let Err(stop) = self.settle().await {
             stop.note(&self.log)?;

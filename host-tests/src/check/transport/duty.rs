@@ -13,7 +13,7 @@ pub enum Duty {
     NotSent,
     /// `truncated` is said of nothing whose text left whole.
     Truncated,
-    /// `refused` is said of nothing that the peer did not refuse.
+    /// `refused` is said of what the peer refused, and of nothing else.
     Refused,
     /// `handed-over` is said of nothing that is still here, `accepted` of nothing that nobody confirmed.
     HandedOver,
@@ -25,6 +25,10 @@ pub enum Duty {
     Ordered,
     /// The loss of one message drops no other.
     OthersKept,
+    /// That an answer will not come is told, at once.
+    LossTold,
+    /// What comes on a request's own channel is said to come there.
+    Attributed,
     /// The end is told at once, after all that came before it, and is not made up.
     EndTold,
     /// Every operation ends.
@@ -37,7 +41,7 @@ pub enum Duty {
 
 impl Duty {
     /// All of them.
-    pub const ALL: [Duty; 14] = [
+    pub const ALL: [Duty; 16] = [
         Duty::Connected,
         Duty::SentOnce,
         Duty::NotSent,
@@ -48,6 +52,8 @@ impl Duty {
         Duty::Complete,
         Duty::Ordered,
         Duty::OthersKept,
+        Duty::LossTold,
+        Duty::Attributed,
         Duty::EndTold,
         Duty::NoHang,
         Duty::NothingLeft,
@@ -67,6 +73,8 @@ impl Duty {
             Duty::Complete => "complete",
             Duty::Ordered => "ordered",
             Duty::OthersKept => "others-kept",
+            Duty::LossTold => "loss-told",
+            Duty::Attributed => "attributed",
             Duty::EndTold => "end-told",
             Duty::NoHang => "no-hang",
             Duty::NothingLeft => "nothing-left",
@@ -81,12 +89,14 @@ impl Duty {
             Duty::SentOnce => "each message is sent at most once",
             Duty::NotSent => "what was not sent has not left",
             Duty::Truncated => "what was truncated has not left whole",
-            Duty::Refused => "what was refused, the peer refused",
+            Duty::Refused => "what was refused, and no more, is told so",
             Duty::HandedOver => "what was handed over has left",
             Duty::Whole => "messages stay whole and unchanged",
             Duty::Complete => "each message is delivered once",
             Duty::Ordered => "messages keep their order",
             Duty::OthersKept => "the loss of one drops no other",
+            Duty::LossTold => "the loss of an answer is told",
+            Duty::Attributed => "an answer is told with its channel",
             Duty::EndTold => "the end is told, at once, and last",
             Duty::NoHang => "every operation ends",
             Duty::NothingLeft => "nothing is left after close or drop",

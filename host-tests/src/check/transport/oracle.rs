@@ -6,6 +6,7 @@ use super::log::Record;
 
 mod arrived;
 mod ended;
+mod lost;
 mod sent;
 
 /// What is known of the peers of this kind.
@@ -13,6 +14,8 @@ mod sent;
 pub(super) struct Kind {
     /// The most bytes that can have left without a peer having read them.
     pub(super) room: u64,
+    /// Whether each request has a channel of its own, between which there is no order.
+    pub(super) own_channels: bool,
 }
 
 /// The duties that a run shows to be broken, each once.
@@ -21,7 +24,8 @@ pub(super) fn judge(case: &Case, record: &Record, kind: Kind) -> Vec<Breach> {
     // What explains others comes first.
     ended::end(record, &mut breaches);
     sent::judge(record, kind, &mut breaches);
-    arrived::judge(case, record, &mut breaches);
+    arrived::judge(case, record, kind, &mut breaches);
+    lost::judge(case, record, &mut breaches);
     ended::rest(record, &mut breaches);
     breaches.0
 }

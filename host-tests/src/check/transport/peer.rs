@@ -1,8 +1,7 @@
 //! The other side of a transport: who plays the scripts, and keeps a record that no transport can touch.
 //!
-//! There is one implementation a kind of transport: [`stdio`](super::stdio) has child processes. One for HTTP
-//! would be servers in this process, whose address is a URL; what only HTTP knows, such as a redirect, are
-//! further [`Act`]s.
+//! There is one implementation a kind of transport: [`stdio`](super::stdio) has child processes, and
+//! [`http`](super::http) servers in this process, whose address is a URL.
 
 use std::fmt;
 use std::io;
@@ -31,6 +30,9 @@ pub trait Peers {
 
     /// The most bytes that can have left without a peer having read them.
     fn room(&self) -> u64;
+
+    /// Whether each request has a channel of its own, between which there is no order.
+    fn own_channels(&self) -> bool;
 }
 
 /// A peer, and its record. Dropping it throws the record away.
@@ -94,6 +96,8 @@ pub enum Did {
     Exit(String),
     /// It could not say something, for this reason.
     Fail(String),
+    /// It answered this request with this HTTP status.
+    Respond(u64, u16),
 }
 
 /// What a peer received: a message, or the beginning of one.
@@ -135,6 +139,7 @@ impl fmt::Display for Did {
             Did::StopWriting => f.write_str("stops writing"),
             Did::Exit(status) => write!(f, "exits: {status}"),
             Did::Fail(why) => write!(f, "fails: {why}"),
+            Did::Respond(request, status) => write!(f, "responds to request {request} with {status}"),
         }
     }
 }

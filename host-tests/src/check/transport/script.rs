@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::http::Meeting;
 use super::text::{Shape, Text};
 
 /// What a peer does on each connection to it. After its last act it exits in order.
@@ -44,6 +45,8 @@ pub enum Act {
     Crash,
     /// Does nothing for ever, not even exit when nothing more comes.
     Linger,
+    /// Meets this request so, whenever it comes: what servers over HTTP do.
+    Meet(Text, Meeting),
 }
 
 /// How an answer is said.
@@ -104,6 +107,7 @@ impl fmt::Display for Act {
             Act::Exit(status) => write!(f, "exits with {status}"),
             Act::Crash => f.write_str("crashes"),
             Act::Linger => f.write_str("lingers"),
+            Act::Meet(text, meeting) => write!(f, "{meeting} {text}"),
         }
     }
 }

@@ -45,12 +45,16 @@ impl Peers for ChildProcesses {
         Ok(ChildProcess { command, directory })
     }
 
-    fn plays(&self, _act: &Act) -> bool {
-        true
+    fn plays(&self, act: &Act) -> bool {
+        !matches!(act, Act::Meet(..))
     }
 
     fn room(&self) -> u64 {
         PIPE
+    }
+
+    fn own_channels(&self) -> bool {
+        false
     }
 }
 

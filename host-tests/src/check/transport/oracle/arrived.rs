@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::{Breaches, excerpt};
+use super::{Breaches, Kind, excerpt};
 use crate::check::transport::MAX_MESSAGE;
 use crate::check::transport::case::Case;
 use crate::check::transport::duty::Duty;
 use crate::check::transport::log::{Event, Operation, Record};
-use crate::check::transport::peer::Did;
+use crate::check::transport::peer::{Deed, Did};
 use crate::check::transport::script::{Act, Manner};
 use crate::check::transport::text::Text;
 use crate::transport::{Incoming, Oversized, SendError};
@@ -21,6 +21,8 @@ struct Said {
     due: Due,
     /// Whether the peer has said it.
     done: bool,
+    /// The request on whose own channel it comes.
+    channel: Option<u64>,
 }
 
 impl Said {
@@ -41,7 +43,7 @@ enum Due {
     Torn,
 }
 
-pub(super) fn judge(case: &Case, record: &Record, breaches: &mut Breaches) {
+pub(super) fn judge(case: &Case, record: &Record, kind: Kind, breaches: &mut Breaches) {
     let said = said(case, record);
     let mut delivered = vec![false; said.len()];
     let mut numbers = HashMap::new();
@@ -68,11 +70,17 @@ pub(super) fn judge(case: &Case, record: &Record, breaches: &mut Breaches) {
                         let name = &said[number].name;
                         breaches.add(Duty::Bounded, format!("{name} was kept, although it is too large"));
                     }
-                    Some(_) => {}
+                    Some(number) => attributed(&said[number], arrival.channel, breaches),
                 }
                 found
             }
-            Event::Came(Ok(Incoming::TooLarge(report))) => too_large(report, &said, &delivered, breaches),
+            Event::Came(Ok(Incoming::TooLarge(report))) => {
+                let found = too_large(report, &said, &delivered, breaches);
+                if let Some(number) = found {
+                    attributed(&said[number], report.channel, breaches);
+                }
+                found
+            }
             Event::Came(Ok(Incoming::AnswerLost(lost))) => {
                 let due = said.iter().find(|said| said.id == lost.request && said.due == Due::Message);
                 if let Some(said) = due {
@@ -89,14 +97,15 @@ pub(super) fn judge(case: &Case, record: &Record, breaches: &mut Breaches) {
             breaches.add(Duty::EndTold, "something was delivered behind the end");
         }
         let Some(number) = found else { continue };
-        if number < last {
+        let same = !kind.own_channels || said[number].channel == said[last].channel;
+        if number < last && same {
             let (late, early) = (&said[number].name, &said[last].name);
             breaches.add(Duty::Ordered, format!("{early} was delivered before {late}"));
         }
         if delivered[number] {
             breaches.add(Duty::Complete, format!("{} was delivered twice", said[number].name));
         }
-        last = last.max(number);
+        last = if same { last.max(number) } else { number };
         delivered[number] = true;
     }
     let left = said.iter().zip(&delivered).find(|(said, delivered)| said.is_due() && !**delivered);
@@ -105,18 +114,34 @@ pub(super) fn judge(case: &Case, record: &Record, breaches: &mut Breaches) {
     }
 }
 
+/// It is said to come where it comes.
+fn attributed(said: &Said, channel: Option<u64>, breaches: &mut Breaches) {
+    if channel != said.channel {
+        let words = |channel: Option<u64>| match channel {
+            Some(request) => format!("the channel of request {request}"),
+            None => "the channel of all requests".to_owned(),
+        };
+        let (told, was) = (words(channel), words(said.channel));
+        let why = format!("{} was delivered as coming on {told}; it came on {was}", said.name);
+        breaches.add(Duty::Attributed, why);
+    }
+}
+
 /// All that the peer is to say, in order.
 fn said(case: &Case, record: &Record) -> Vec<Said> {
+    // What was said after the check had ended the connection reaches nobody.
+    let ours = record.entries.iter().find(|entry| entry.event.is_ours()).map(|entry| entry.at);
+    let in_time = |deed: &&Deed| ours.is_none_or(|ours| deed.at <= ours);
     let mut all = Vec::new();
     for (index, act) in case.script.0.iter().enumerate() {
-        let counts = record.deeds.iter().filter_map(|deed| match deed.did {
+        let counts = record.deeds.iter().filter(in_time).filter_map(|deed| match deed.did {
             Did::Say(act, count) if act == index => Some(count),
             _ => None,
         });
         let count = counts.max().unwrap_or(0);
         let mut add = |text: Text, bytes: Vec<u8>, due, done| {
             let name = format!("answer {text}");
-            all.push(Said { name, id: text.id, bytes, due, done });
+            all.push(Said { name, id: text.id, bytes, due, done, channel: None });
         };
         let due = |bytes: &[u8]| if bytes.len() as u64 > MAX_MESSAGE { Due::TooLarge } else { Due::Message };
         match act {
@@ -140,6 +165,16 @@ fn said(case: &Case, record: &Record) -> Vec<Said> {
                 let mut answer = text.answer();
                 answer.truncate(*bytes);
                 add(*text, answer, Due::Torn, false);
+            }
+            Act::Meet(text, meeting) => {
+                let channel = Some(text.id);
+                let answers = meeting.says(*text).into_iter().map(|text| (text, text.answer(), true));
+                let torn = meeting.torn(*text).map(|bytes| (*text, bytes, false));
+                for (text, bytes, whole) in answers.chain(torn) {
+                    let name = format!("answer {text}");
+                    let due = if whole { due(&bytes) } else { Due::Torn };
+                    all.push(Said { name, id: text.id, bytes, due, done: count > 0, channel });
+                }
             }
             _ => {}
         }

@@ -104,12 +104,17 @@ fn claim(message: &Sent, record: &Record, breaches: &mut Breaches) {
         Some(Err(SendError::Truncated(_))) if whole => {
             breaches.add(Duty::Truncated, format!("request {text} was `truncated`, and {has}"));
         }
-        // None of the acts is a refusal, so far.
-        Some(Err(SendError::Refused(refusal))) => {
+        Some(Err(SendError::Refused(refusal)))
+            if refusal.status < 300 || status(record, text) != Some(refusal.status) =>
+        {
             let why = format!("request {text} was `refused` with {}, by nobody", refusal.status);
             breaches.add(Duty::Refused, why);
         }
-        Some(Ok(Delivery::Accepted)) => {
+        Some(Ok(_)) if status(record, text).is_some_and(|status| status >= 300) => {
+            let why = format!("request {text} was refused, and `send` succeeded");
+            breaches.add(Duty::Refused, why);
+        }
+        Some(Ok(Delivery::Accepted)) if status(record, text).is_none() => {
             breaches.add(Duty::HandedOver, format!("request {text} was `accepted`, by nobody"));
         }
         Some(Ok(Delivery::HandedOver)) if message.in_vain => {
@@ -123,6 +128,14 @@ fn claim(message: &Sent, record: &Record, breaches: &mut Breaches) {
         }
         _ => {}
     }
+}
+
+/// The HTTP status with which the peer answered a request.
+fn status(record: &Record, text: Text) -> Option<u16> {
+    record.deeds.iter().find_map(|deed| match deed.did {
+        Did::Respond(request, status) if request == text.id => Some(status),
+        _ => None,
+    })
 }
 
 /// Whether the peer took everything that left.

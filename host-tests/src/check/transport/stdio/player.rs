@@ -159,6 +159,8 @@ impl Player {
             Act::Linger => loop {
                 std::thread::park();
             },
+            // Not for these peers.
+            Act::Meet(..) => {}
         }
         Ok(None)
     }
