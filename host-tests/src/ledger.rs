@@ -30,6 +30,7 @@ use crate::transport::{Arrival, BoxFuture, Connection, Incoming, Transport};
 mod audit;
 mod books;
 mod connection;
+pub mod http;
 mod play;
 mod protocol;
 mod script;

@@ -75,9 +75,40 @@ impl Request {
         }
     }
 
+    /// Whether it asks for an answer.
+    pub(super) fn is_request(&self) -> bool {
+        !self.method.is_empty() && self.id != "null"
+    }
+
     /// The tool that it calls.
     pub(super) fn tool(&self) -> Option<&str> {
         (self.method == "tools/call").then_some(self.params.name.as_deref()).flatten()
+    }
+
+    /// Runs the tool that it calls.
+    pub(super) async fn execute(&self, server: &Shared, connection: u32) {
+        let Some(tool) = self.tool() else {
+            return;
+        };
+        let arguments = self.params.arguments.as_deref().map(RawValue::get);
+        if let Some(time) = tools::duration(tool, arguments) {
+            sleep(time).await;
+        }
+        if tools::has_effect(tool) {
+            let effect = Effect {
+                tool: tool.to_owned(),
+                arguments: arguments.map(str::to_owned),
+                request: self.number,
+                connection,
+            };
+            server.note(connection, What::Executed(effect));
+        }
+    }
+
+    /// A notification of its progress, if it asks for that.
+    pub(super) fn progress(&self, progress: u32) -> Option<Vec<u8>> {
+        let token = self.params.meta.progress_token.as_ref()?;
+        Some(protocol::progress(token.get(), progress))
     }
 }
 
@@ -115,7 +146,7 @@ pub(super) async fn play(
             Step::FailSend(error) => decided(Some(Err(error))),
             Step::HangSend => decided(None),
             Step::Sleep(time) => sleep(time).await,
-            Step::Execute => player.execute().await,
+            Step::Execute => player.request.execute(&player.server, player.line.number).await,
             other => player.say(other),
         }
     }
@@ -128,25 +159,6 @@ struct Player {
 }
 
 impl Player {
-    async fn execute(&self) {
-        let Some(tool) = self.request.tool() else {
-            return;
-        };
-        let arguments = self.request.params.arguments.as_deref().map(RawValue::get);
-        if let Some(time) = tools::duration(tool, arguments) {
-            sleep(time).await;
-        }
-        if tools::has_effect(tool) {
-            let effect = Effect {
-                tool: tool.to_owned(),
-                arguments: arguments.map(str::to_owned),
-                request: self.request.number,
-                connection: self.line.number,
-            };
-            self.server.note(self.line.number, What::Executed(effect));
-        }
-    }
-
     fn say(&self, step: Step) {
         let id = &self.request.id;
         match step {
@@ -176,8 +188,8 @@ impl Player {
                 }
             }
             Step::Progress(progress) => {
-                if let Some(token) = &self.request.params.meta.progress_token {
-                    self.message(protocol::progress(token.get(), progress));
+                if let Some(progress) = self.request.progress(progress) {
+                    self.message(progress);
                 }
             }
             Step::ServerRequest { id, method } => {
@@ -219,15 +231,19 @@ impl Player {
 
     /// `text` with the request's id for each `$id`.
     fn filled(&self, text: Vec<u8>) -> Vec<u8> {
-        const PLACE: &[u8] = b"$id";
-        let mut filled = Vec::with_capacity(text.len());
-        let mut rest = &text[..];
-        while let Some(place) = memmem::find(rest, PLACE) {
-            filled.extend_from_slice(&rest[..place]);
-            filled.extend_from_slice(self.request.id.as_bytes());
-            rest = &rest[place + PLACE.len()..];
-        }
-        filled.extend_from_slice(rest);
-        filled
+        fill(&text, b"$id", self.request.id.as_bytes())
     }
+}
+
+/// `text` with `value` for each `place`.
+pub(super) fn fill(text: &[u8], place: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = memmem::find(rest, place) {
+        filled.extend_from_slice(&rest[..found]);
+        filled.extend_from_slice(value);
+        rest = &rest[found + place.len()..];
+    }
+    filled.extend_from_slice(rest);
+    filled
 }
