@@ -1,9 +1,11 @@
 //! Builds the components, so that whoever builds the host has them: no second command, no stale file.
-//! Beside the client itself that is the agent which the tests compose with it.
+//! Beside the client itself these are the HTTP transport, the two composed into one, and the agent which
+//! the tests compose with them.
 //!
 //! Their only imports are those of our WIT.
 
 use std::env;
+use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,21 +13,30 @@ use std::process::{Command, exit};
 
 #[path = "build/component.rs"]
 mod component;
+#[path = "build/compose.rs"]
+mod compose;
 
 use component::TARGET;
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for path in ["Cargo.toml", "Cargo.lock", "src", "wit", "host-tests/agent"] {
+    for path in ["Cargo.toml", "Cargo.lock", "src", "wit", "components", "host-tests/agent"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=build/component.rs");
+    println!("cargo:rerun-if-changed=build");
 
     ensure_target();
-    let (target_dir, linker) = (PathBuf::from(variable("OUT_DIR")).join("component"), linker());
-    for (package, name) in [("noreplay", "NOREPLAY_COMPONENT"), ("agent", "AGENT_COMPONENT")] {
-        let component = build(package, &root, &target_dir, &linker);
+    let (out, linker) = (PathBuf::from(variable("OUT_DIR")), linker());
+    let [client, transport, agent] = ["noreplay", "http-transport", "agent"]
+        .map(|package| build(package, &root, &out.join("component"), &linker));
+    let composed = compose(&transport, &client, &out);
+    for (name, component) in [
+        ("NOREPLAY_COMPONENT", client),
+        ("HTTP_TRANSPORT_COMPONENT", transport),
+        ("HTTP_CLIENT_COMPONENT", composed),
+        ("AGENT_COMPONENT", agent),
+    ] {
         println!("cargo:rustc-env={name}={}", component.display());
     }
     // The test of the planted faults builds components of its own.
@@ -45,6 +56,20 @@ fn build(package: &str, root: &Path, target_dir: &Path, linker: &Path) -> PathBu
     match written {
         Ok(()) => stripped,
         Err(error) => fail(&format!("{} cannot be stripped: {error}", linked.display())),
+    }
+}
+
+/// Composes the transport with the client that it is for, and returns the file of the two in one.
+fn compose(transport: &Path, client: &Path, out: &Path) -> PathBuf {
+    let composed = out.join("http-client.wasm");
+    let compose = || -> Result<(), Box<dyn Error>> {
+        let (transport, client) = (fs::read(transport)?, fs::read(client)?);
+        let both = compose::plugged(("transport", &transport), ("client", &client))?;
+        Ok(fs::write(&composed, without_names(&both))?)
+    };
+    match compose() {
+        Ok(()) => composed,
+        Err(error) => fail(&format!("the transport cannot be composed with the client: {error}")),
     }
 }
 

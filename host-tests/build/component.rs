@@ -44,5 +44,6 @@ pub(crate) fn build(
 
 /// Where it lies then.
 pub(crate) fn file(package: &str, target_dir: &Path, profile: &str) -> PathBuf {
-    target_dir.join(TARGET).join(profile).join(package).with_extension("wasm")
+    // A library is named by an identifier.
+    target_dir.join(TARGET).join(profile).join(package.replace('-', "_")).with_extension("wasm")
 }

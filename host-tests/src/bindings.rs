@@ -11,3 +11,5 @@ wasmtime::component::bindgen!({
     with: { "noreplay:mcp/transport.connection": crate::host::HeldConnection },
     additional_derives: [Clone, PartialEq, Eq],
 });
+
+pub mod http;

@@ -1,22 +1,18 @@
-//! One instance of the component, and the sessions in it.
-//!
-//! The instance lives in a task of its own, which drives it for as long as a [`Client`] or a
-//! [`Session`] exists: calls run on in it, timers fire and connections are read also while nobody
-//! here waits for anything. Everything else is a handle that sends the task a job.
+//! One instance of the component, and the sessions in it: calls run on in it also while nobody here waits for
+//! anything.
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot, watch};
-use wasmtime::component::Accessor;
+use wasmtime::Store;
+use wasmtime::component::InstancePre;
 
 use crate::Options;
+use crate::bindings::McpClientPre;
 use crate::bindings::exports::noreplay::mcp::client::Guest;
 use crate::host::Host;
-use crate::runtime::{Runtime, TrapError};
-use crate::transport::Transport;
+use crate::instance::Instance;
+use crate::runtime::{Compiled, Exports, TrapError};
 
-mod actor;
 mod session;
 
 pub use session::{Answer, Session};
@@ -40,22 +36,27 @@ pub enum ClientError {
 /// [`Session`] of it.
 #[derive(Clone)]
 pub struct Client {
-    jobs: mpsc::UnboundedSender<Job>,
-    /// Why the instance is gone, once it is.
-    fate: watch::Receiver<Option<ClientError>>,
+    instance: Instance<Guest>,
 }
 
-/// Something to do in the instance.
-type Job =
-    Box<dyn for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<()>> + Send>;
+impl Exports for McpClientPre<Host> {
+    const WORLD: &'static str = "noreplay:mcp/mcp-client";
+
+    type Guest = Guest;
+
+    fn of(instances: InstancePre<Host>) -> wasmtime::Result<McpClientPre<Host>> {
+        McpClientPre::new(instances)
+    }
+
+    async fn instantiate(&self, store: &mut Store<Host>) -> wasmtime::Result<Guest> {
+        Ok(self.instantiate_async(store).await?.noreplay_mcp_client().clone())
+    }
+}
 
 impl Client {
     /// Starts the task in which a new instance lives.
-    pub(crate) fn start(runtime: Runtime, transport: Arc<dyn Transport>) -> Client {
-        let (jobs, received) = mpsc::unbounded_channel();
-        let (tell, fate) = watch::channel(None);
-        tokio::spawn(actor::run(runtime, transport, received, tell));
-        Client { jobs, fate }
+    pub(crate) fn start(compiled: Arc<Compiled<McpClientPre<Host>>>, host: Host) -> Client {
+        Client { instance: Instance::start(compiled, host) }
     }
 
     /// The strict defaults.
@@ -64,7 +65,7 @@ impl Client {
     ///
     /// The instance is gone.
     pub async fn default_options(&self) -> Result<Options, ClientError> {
-        self.ask(|store, guest| Box::pin(guest.call_default_options(store))).await
+        self.instance.ask(|store, guest| Box::pin(guest.call_default_options(store))).await
     }
 
     /// A session with the server that `endpoint` names. It connects when it is first needed.
@@ -79,6 +80,7 @@ impl Client {
     ) -> Result<Session, ClientError> {
         let endpoint = endpoint.into();
         let resource = self
+            .instance
             .ask(|store, guest| {
                 Box::pin(async move {
                     let session = guest.session();
@@ -91,48 +93,6 @@ impl Client {
 
     /// Waits until the instance is gone and tells why.
     pub async fn ended(&self) -> ClientError {
-        let mut fate = self.fate.clone();
-        match fate.wait_for(Option::is_some).await {
-            Ok(fate) => fate.clone().unwrap_or(ClientError::Ended),
-            Err(_) => ClientError::Ended,
-        }
-    }
-
-    /// Starts `job` in the instance, behind all earlier ones, and waits for what it brings. Giving up
-    /// the wait does not give up the job.
-    fn ask<R, J>(&self, job: J) -> impl Future<Output = Result<R, ClientError>> + Send + use<R, J>
-    where
-        R: Send + 'static,
-        J: for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<R>>
-            + Send
-            + 'static,
-    {
-        let (answer, answered) = oneshot::channel();
-        self.post(|store, guest| {
-            let job = job(store, guest);
-            Box::pin(async move {
-                // Nobody may be waiting any more.
-                let _ = answer.send(job.await?);
-                Ok(())
-            })
-        });
-        let client = self.clone();
-        async move {
-            match answered.await {
-                Ok(value) => Ok(value),
-                Err(_) => Err(client.ended().await),
-            }
-        }
-    }
-
-    /// Runs `job` in the instance, if that still exists.
-    fn post(
-        &self,
-        job: impl for<'a> FnOnce(&'a Accessor<Host>, &'a Guest) -> BoxFuture<'a, wasmtime::Result<()>>
-        + Send
-        + 'static,
-    ) {
-        // If it does not, the job's own channel closes, and whoever waits learns the fate.
-        let _ = self.jobs.send(Box::new(job));
+        self.instance.ended().await
     }
 }

@@ -1,5 +1,5 @@
 //! What the component imports, answered: its transport, by whatever implements
-//! [`Transport`], and its clock (see `clock`).
+//! [`Transport`], and its clock (see `clock`); or, where it has its transport in it, HTTP.
 //!
 //! [`Runtime`](crate::Runtime) does this for the component on its own. A component that is composed
 //! with it is linked by [`add_to_linker`].
@@ -9,43 +9,65 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use wasmtime::StoreLimits;
 use wasmtime::component::{Accessor, HasData, Linker, Resource, ResourceTable};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use crate::Failure;
 use crate::bindings::McpClient;
+use crate::bindings::http::noreplay::http::credentials;
 use crate::bindings::noreplay::mcp::{transport as wit, types};
-use crate::transport::{Delivery, Outgoing, SendError, Transport};
+use crate::transport::{BoxFuture, Connection, Delivery, Outgoing, SendError, Transport};
+use crate::{Failure, FailureKind};
 
 mod held;
+pub mod http;
 
 pub use held::HeldConnection;
+
+use http::{Hooks, Http};
 
 /// What a store holds beside the component.
 pub struct Host {
     transport: Arc<dyn Transport>,
-    connections: ResourceTable,
+    http: Hooks,
+    http_limits: WasiHttpCtx,
+    /// Connections, requests and responses.
+    resources: ResourceTable,
     /// The bound on the component's memory, for [`Store::limiter`](wasmtime::Store::limiter).
     pub limits: StoreLimits,
     /// The clock's zero.
     pub(crate) origin: Instant,
 }
 
-/// Supplies a transport and a clock to whatever is instantiated by `linker`.
+/// Supplies a transport, HTTP and a clock to whatever is instantiated by `linker`.
 ///
 /// # Errors
 ///
 /// The linker has one of them already.
 pub fn add_to_linker(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
-    McpClient::add_to_linker::<_, Imports>(linker, |host| host)
+    McpClient::add_to_linker::<_, Imports>(linker, |host| host)?;
+    credentials::add_to_linker::<_, Imports>(linker, |host| host)?;
+    wasmtime_wasi_http::p3::add_to_linker(linker)
 }
 
 impl Host {
-    /// A host whose clock starts now.
+    /// A host whose clock starts now. Servers are reached by `transport`; HTTP is not allowed.
     pub fn new(transport: Arc<dyn Transport>, limits: StoreLimits) -> Host {
-        Host { transport, connections: ResourceTable::new(), limits, origin: Instant::now() }
+        Host {
+            transport,
+            http: Hooks(Http::default()),
+            http_limits: WasiHttpCtx::new(),
+            resources: ResourceTable::new(),
+            limits,
+            origin: Instant::now(),
+        }
+    }
+
+    /// A host for a component that has its transport in it. Servers are reached by `http`.
+    pub fn over(http: Http, limits: StoreLimits) -> Host {
+        Host { http: Hooks(http), ..Host::new(Arc::new(Nowhere), limits) }
     }
 
     fn connection(&self, handle: &Resource<HeldConnection>) -> wasmtime::Result<&HeldConnection> {
-        Ok(self.connections.get(handle)?)
+        Ok(self.resources.get(handle)?)
     }
 }
 
@@ -56,6 +78,22 @@ impl HasData for Imports {
     type Data<'a> = &'a mut Host;
 }
 
+impl WasiHttpView for Host {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.http, table: &mut self.resources, ctx: &mut self.http_limits }
+    }
+}
+
+/// The transport of a host that has none.
+struct Nowhere;
+
+impl Transport for Nowhere {
+    fn connect(&self, _: &str, _: u64) -> BoxFuture<'static, Result<Arc<dyn Connection>, Failure>> {
+        let failure = Failure::new(FailureKind::AccessDenied, "the host has no transport");
+        Box::pin(async { Err(failure) })
+    }
+}
+
 impl types::Host for Host {}
 
 impl wit::Host for Host {}
@@ -63,7 +101,7 @@ impl wit::Host for Host {}
 impl wit::HostConnection for Host {
     fn new(&mut self, endpoint: String, max_message: u64) -> wasmtime::Result<Resource<HeldConnection>> {
         let opening = self.transport.connect(&endpoint, max_message);
-        Ok(self.connections.push(HeldConnection::new(opening))?)
+        Ok(self.resources.push(HeldConnection::new(opening))?)
     }
 
     fn abandon(&mut self, handle: Resource<HeldConnection>, request: u64) -> wasmtime::Result<()> {
@@ -77,7 +115,7 @@ impl wit::HostConnection for Host {
     }
 
     fn drop(&mut self, handle: Resource<HeldConnection>) -> wasmtime::Result<()> {
-        self.connections.delete(handle)?;
+        self.resources.delete(handle)?;
         Ok(())
     }
 }

@@ -22,7 +22,7 @@
 //!
 //! - [`Runtime`] is the compiled component, [`Client`] an instance of it, [`Session`] a session.
 //! - [`transport`] is what a host implements to reach servers; [`transport::stdio`] reaches child
-//!   processes.
+//!   processes, and [`host::http`] says what a component with its transport in it may reach.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
 //!   on command;
 //!   [`ledger::http`] is the same on a socket, and [`fault_proxy`] cuts connections to any server.
@@ -38,6 +38,7 @@ mod clock;
 mod failure;
 pub mod fault_proxy;
 pub mod host;
+mod instance;
 pub mod ledger;
 pub mod runtime;
 mod tool_call;
@@ -52,10 +53,17 @@ pub use bindings::noreplay::mcp::types::{
     UnknownOutcome,
 };
 pub use client::{Client, ClientError, Session};
+pub use host::http::Http;
 pub use runtime::Runtime;
 
 /// The component that this crate's build made.
 pub const COMPONENT: &[u8] = include_bytes!(env!("NOREPLAY_COMPONENT"));
+
+/// The HTTP transport that this crate's build made, a component of its own.
+pub const HTTP_TRANSPORT: &[u8] = include_bytes!(env!("HTTP_TRANSPORT_COMPONENT"));
+
+/// The two composed: the component with its transport in it.
+pub const HTTP_CLIENT: &[u8] = include_bytes!(env!("HTTP_CLIENT_COMPONENT"));
 
 /// The README's code is compiled with the documentation's.
 #[cfg(doctest)]

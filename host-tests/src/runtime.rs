@@ -5,21 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use wasmtime::component::{Component, Linker};
-use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreLimitsBuilder,
-};
-
-use crate::bindings::{McpClient, McpClientPre};
+use crate::bindings::McpClientPre;
 use crate::client::Client;
-use crate::host::{self, Host};
+use crate::host::Host;
+use crate::host::http::Http;
 use crate::transport::Transport;
 
+mod compiled;
+mod surface;
 mod trap;
 mod watchdog;
 
+pub(crate) use compiled::{Compiled, Exports};
+pub use surface::Surface;
 pub use trap::TrapError;
-pub(crate) use watchdog::Watchdog;
 pub use watchdog::{Outlived, Overrun};
 
 /// What an instance may use of the host.
@@ -74,21 +73,20 @@ pub enum RuntimeError {
     /// It is no component, or one that this engine does not compile.
     #[error("cannot compile the component")]
     Compile(#[source] TrapError),
-    /// It does not fit the world `mcp-client`.
-    #[error("the component does not fit the world noreplay:mcp/mcp-client")]
-    World(#[source] TrapError),
+    /// It does not fit its world.
+    #[error("the component does not fit the world {world}")]
+    World {
+        /// The world.
+        world: &'static str,
+        /// Why.
+        source: TrapError,
+    },
 }
 
 /// A compiled component, ready to be instantiated. Cheap to clone.
 #[derive(Clone)]
 pub struct Runtime {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    component: Component,
-    instances: McpClientPre<Host>,
-    options: RuntimeOptions,
+    compiled: Arc<Compiled<McpClientPre<Host>>>,
 }
 
 impl Runtime {
@@ -99,11 +97,18 @@ impl Runtime {
     /// It does not compile, or does not fit the world.
     pub fn built() -> Result<Runtime, RuntimeError> {
         static BUILT: OnceLock<Runtime> = OnceLock::new();
-        if let Some(runtime) = BUILT.get() {
-            return Ok(runtime.clone());
-        }
-        let runtime = Runtime::from_bytes(crate::COMPONENT, RuntimeOptions::default())?;
-        Ok(BUILT.get_or_init(|| runtime).clone())
+        once(&BUILT, crate::COMPONENT)
+    }
+
+    /// The component that this crate's build made, composed with the HTTP transport: it needs no
+    /// transport of the host's. Compiled once for the whole process.
+    ///
+    /// # Errors
+    ///
+    /// It does not compile, or does not fit the world.
+    pub fn built_http() -> Result<Runtime, RuntimeError> {
+        static BUILT: OnceLock<Runtime> = OnceLock::new();
+        once(&BUILT, crate::HTTP_CLIENT)
     }
 
     /// The component in the file `path`.
@@ -123,12 +128,7 @@ impl Runtime {
     ///
     /// It does not compile, or does not fit the world.
     pub fn from_bytes(bytes: &[u8], options: RuntimeOptions) -> Result<Runtime, RuntimeError> {
-        let engine = Engine::new(&config(&options)).map_err(|error| RuntimeError::Engine(error.into()))?;
-        let component =
-            Component::new(&engine, bytes).map_err(|error| RuntimeError::Compile(error.into()))?;
-        let instances = link(&component).map_err(|error| RuntimeError::World(error.into()))?;
-        watchdog::start_ticking(&engine);
-        Ok(Runtime { shared: Arc::new(Shared { component, instances, options }) })
+        Ok(Runtime { compiled: Arc::new(Compiled::from_bytes(bytes, options)?) })
     }
 
     /// A new instance, which reaches servers by `transport`.
@@ -137,72 +137,29 @@ impl Runtime {
     ///
     /// Outside a tokio runtime: the instance runs in a task of its own.
     pub fn client(&self, transport: impl Transport) -> Client {
-        Client::start(self.clone(), Arc::new(transport))
+        Client::start(self.compiled.clone(), Host::new(Arc::new(transport), self.compiled.limits()))
     }
 
-    /// What the component imports, sorted.
-    pub fn imports(&self) -> Vec<String> {
-        let engine = self.engine();
-        let component = self.shared.component.component_type();
-        names(component.imports(engine).map(|(name, _)| name))
+    /// A new instance of a component that has its transport in it, as [`built_http`](Runtime::built_http)
+    /// has: it reaches servers by `http`, and an endpoint is a URL.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime: the instance runs in a task of its own.
+    pub fn client_over(&self, http: Http) -> Client {
+        Client::start(self.compiled.clone(), Host::over(http, self.compiled.limits()))
     }
 
-    /// What the component exports, sorted.
-    pub fn exports(&self) -> Vec<String> {
-        let engine = self.engine();
-        let component = self.shared.component.component_type();
-        names(component.exports(engine).map(|(name, _)| name))
-    }
-
-    fn engine(&self) -> &Engine {
-        self.shared.component.engine()
-    }
-
-    /// A store for one instance, and the guard of its runs.
-    pub(crate) fn store(&self, transport: Arc<dyn Transport>) -> (Store<Host>, Watchdog) {
-        let options = &self.shared.options;
-        let limits = StoreLimitsBuilder::new().memory_size(options.memory).build();
-        let mut store = Store::new(self.engine(), Host::new(transport, limits));
-        store.limiter(|host| &mut host.limits);
-        let watchdog = Watchdog::over(&mut store, options.longest_run, options.longest_life);
-        (store, watchdog)
-    }
-
-    pub(crate) async fn instantiate(&self, store: &mut Store<Host>) -> wasmtime::Result<McpClient> {
-        self.shared.instances.instantiate_async(store).await
+    /// What the component imports and exports.
+    pub fn surface(&self) -> Surface {
+        self.compiled.surface()
     }
 }
 
-/// How much of a pooled memory or table is kept for the next instance, in bytes: all that a short life uses.
-const KEPT: usize = 2 << 20;
-
-fn config(options: &RuntimeOptions) -> Config {
-    let mut config = Config::new();
-    config.epoch_interruption(true);
-    if let Allocation::Pooling(instances) = options.allocation {
-        let mut pool = PoolingAllocationConfig::default();
-        pool.total_component_instances(instances)
-            .total_core_instances(instances.saturating_mul(8))
-            .total_memories(instances)
-            .total_tables(instances.saturating_mul(8))
-            .max_memory_size(options.memory)
-            // A slot keeps its pages from one instance to the next: they are cleared, and not given back.
-            .linear_memory_keep_resident(KEPT)
-            .table_keep_resident(KEPT)
-            .pagemap_scan(Enabled::Auto);
-        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+fn once(cell: &'static OnceLock<Runtime>, component: &[u8]) -> Result<Runtime, RuntimeError> {
+    if let Some(runtime) = cell.get() {
+        return Ok(runtime.clone());
     }
-    config
-}
-
-fn link(component: &Component) -> wasmtime::Result<McpClientPre<Host>> {
-    let mut linker = Linker::new(component.engine());
-    host::add_to_linker(&mut linker)?;
-    McpClientPre::new(linker.instantiate_pre(component)?)
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
-    names.sort();
-    names
+    let runtime = Runtime::from_bytes(component, RuntimeOptions::default())?;
+    Ok(cell.get_or_init(|| runtime).clone())
 }

@@ -14,6 +14,7 @@ pub use crate::bindings::noreplay::mcp::transport::{
     Arrival, Delivery, LostAnswer, Outgoing, Oversized, SendError,
 };
 
+pub mod component;
 pub mod stdio;
 
 /// How many of its first bytes are kept of a message that is too large.

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host_tests::COMPONENT;
+use host_tests::{COMPONENT, HTTP_TRANSPORT};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -227,6 +227,15 @@ fn wrong_usage_is_told_and_nothing_is_started() {
         (&["call", "--stdio", &ok, "--tool", "pay", "--grant", "pay"], "TOOL=N"),
         (&["call", "--stdio", &ok, "--tool", "pay", "--resend", "always"], "always"),
         (&["session"], "--stdio"),
+        (&["tools", "--http", "localhost:8080"], "http://"),
+        (&["tools", "--http", "http://a b/"], "no URL"),
+        (&["tools", "--http", "http://localhost:99999/"], "port"),
+        (&["tools", "--http", "http://me:hush@localhost/"], "credentials"),
+        (&["tools", "--http", "http://localhost/", "--stdio", &ok], "cannot be used with"),
+        (&["tools", "--stdio", &ok, "--header", "a: b"], "cannot be used with"),
+        (&["tools", "--http", "http://localhost/", "--header", "a: b", "--header", "hush"], "number 2"),
+        (&["tools", "--http", "http://localhost/", "--header", "a b: hush"], "name"),
+        (&["tools", "--http", "http://localhost/", "--header", "a: hush\u{7f}"], "value"),
         (&["fly"], "fly"),
         (&["inspect", "--component", "/nowhere/component.wasm"], "/nowhere/component.wasm"),
         (&["inspect", "--component", "Cargo.toml"], "cannot compile"),
@@ -235,6 +244,7 @@ fn wrong_usage_is_told_and_nothing_is_started() {
         assert_eq!(ran.status, 2, "{arguments:?}");
         assert_eq!(ran.stdout, "", "{arguments:?}");
         assert!(ran.stderr.contains(words), "{arguments:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("hush"), "a secret is told: {}", ran.stderr);
     }
 }
 
@@ -447,4 +457,9 @@ fn inspection_tells_what_the_component_is() {
     let same = noreplay(&["inspect", "--json", "--component", &file.display().to_string()]);
     assert_eq!(same.stdout, ran.stdout);
     assert!(noreplay(&["inspect"]).stdout.contains("wasi:clocks/monotonic-clock@0.3.0"));
+
+    // Any component will do.
+    fs::write(&file, HTTP_TRANSPORT).expect("it is written");
+    let other = noreplay(&["inspect", "--json", "--component", &file.display().to_string()]);
+    assert_eq!(other.lines()[0]["exports"], json!(["noreplay:mcp/transport@0.3.0"]));
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use wasmtime::component::{Accessor, ResourceAny};
@@ -11,6 +10,7 @@ use wasmtime::component::{Accessor, ResourceAny};
 use super::{Client, ClientError};
 use crate::bindings::exports::noreplay::mcp::client::GuestSession;
 use crate::host::Host;
+use crate::instance::drop_resource;
 use crate::{CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall};
 
 /// What a method of [`Session`] brings, or why the instance is gone.
@@ -126,7 +126,7 @@ impl Session {
         let held = self.held.clone();
         let resource = held.resource;
         let borrows = held.borrows.clone();
-        let answer = held.client.ask(move |store, guest| {
+        let answer = held.client.instance.ask(move |store, guest| {
             Box::pin(async move {
                 let _borrow: OwnedRwLockReadGuard<()> = borrows.read_owned().await;
                 job(store, guest.session(), resource).await
@@ -144,7 +144,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         let resource = self.resource;
         let borrows = self.borrows.clone();
-        self.client.post(move |store, guest| {
+        self.client.instance.post(move |store, guest| {
             Box::pin(async move {
                 // Calls whose futures were dropped go on in the component; closing ends them.
                 if borrows.try_write().is_err() {
@@ -155,11 +155,4 @@ impl Drop for Held {
             })
         });
     }
-}
-
-/// Drops the session in the component, whose destructor cannot wait for anything: one poll is enough.
-fn drop_resource(store: &Accessor<Host>, resource: ResourceAny) -> wasmtime::Result<()> {
-    store
-        .with(|store| resource.resource_drop_async(store).now_or_never())
-        .unwrap_or_else(|| Err(wasmtime::Error::msg("the session's destructor blocks")))
 }

@@ -7,14 +7,15 @@ use futures::FutureExt as _;
 use host_tests::host::{self, Host};
 use host_tests::ledger::{LedgerServer, What};
 use tokio::time::timeout;
-use wac_graph::types::Package;
-use wac_graph::{CompositionGraph, EncodeOptions, plug};
 use wasmtime::component::{Accessor, Component, Linker, ResourceAny};
 use wasmtime::{Engine, Store, StoreLimitsBuilder};
 
 use bindings::ComposedPre;
 use bindings::exports::noreplay::agent::errands::Guest;
 pub(crate) use bindings::exports::noreplay::agent::errands::{Errand, Event, Unknown, Verdict};
+
+#[path = "../../build/compose.rs"]
+mod compose;
 
 /// What the composed component exports. What it imports, the host library supplies.
 mod bindings {
@@ -98,7 +99,7 @@ pub(crate) fn engine() -> &'static Engine {
 fn instances() -> &'static ComposedPre<Host> {
     static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
     INSTANCES.get_or_init(|| {
-        let component = Component::new(engine(), compose()).expect("it compiles");
+        let component = Component::new(engine(), compose(host_tests::COMPONENT)).expect("it compiles");
         let mut linker = Linker::new(engine());
         host::add_to_linker(&mut linker).expect("nothing is there twice");
         let instances = linker.instantiate_pre(&component).expect("the host has all it imports");
@@ -106,19 +107,10 @@ fn instances() -> &'static ComposedPre<Host> {
     })
 }
 
-/// Plugs the client into the agent.
-pub(crate) fn compose() -> Vec<u8> {
-    let mut graph = CompositionGraph::new();
-    let [client, agent] = [
-        ("noreplay:client", host_tests::COMPONENT),
-        ("noreplay:agent", include_bytes!(env!("AGENT_COMPONENT"))),
-    ]
-    .map(|(name, component)| {
-        let package = Package::from_bytes(name, None, component, graph.types_mut());
-        graph.register_package(package.expect("it is a component")).expect("it is the only one of its name")
-    });
-    plug(&mut graph, vec![client], agent).expect("the client is what the agent imports");
-    graph.encode(EncodeOptions::default()).expect("the two fit")
+/// Plugs a client into the agent: the component alone, or with a transport in it.
+pub(crate) fn compose(client: &[u8]) -> Vec<u8> {
+    let agent = include_bytes!(env!("AGENT_COMPONENT"));
+    compose::plugged(("client", client), ("agent", agent)).expect("the client is what the agent imports")
 }
 
 impl Agent<'_> {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use host_tests::runtime::{RuntimeError, RuntimeOptions};
+use host_tests::COMPONENT;
+use host_tests::runtime::{RuntimeError, Surface};
 use host_tests::verdict::Object;
-use host_tests::{COMPONENT, Runtime};
 use sha2::{Digest as _, Sha256};
 
 use crate::style::{FAINT, styled};
@@ -33,10 +33,8 @@ impl Inspect {
             None => COMPONENT.to_vec(),
             Some(path) => fs::read(&path).map_err(|source| RuntimeError::Read { path, source })?,
         };
-        let runtime = Runtime::from_bytes(&bytes, RuntimeOptions::default())?;
         let facts = Facts {
-            imports: runtime.imports(),
-            exports: runtime.exports(),
+            surface: Surface::of_bytes(&bytes)?,
             bytes: bytes.len(),
             gzip_bytes: gzip(&bytes).map_err(Failure::Output)?.len(),
             sha256: sha256(&bytes),
@@ -47,8 +45,7 @@ impl Inspect {
 }
 
 struct Facts {
-    imports: Vec<String>,
-    exports: Vec<String>,
+    surface: Surface,
     bytes: usize,
     gzip_bytes: usize,
     sha256: String,
@@ -57,8 +54,8 @@ struct Facts {
 impl Facts {
     fn json(&self) -> String {
         Object::new()
-            .value("imports", &self.imports)
-            .value("exports", &self.exports)
+            .value("imports", &self.surface.imports)
+            .value("exports", &self.surface.exports)
             .value("bytes", &self.bytes)
             .value("gzip-bytes", &self.gzip_bytes)
             .text("sha256", &self.sha256)
@@ -67,7 +64,7 @@ impl Facts {
 
     fn text(&self) -> String {
         let mut lines = Vec::new();
-        for (word, names) in [("imports", &self.imports), ("exports", &self.exports)] {
+        for (word, names) in [("imports", &self.surface.imports), ("exports", &self.surface.exports)] {
             let words = std::iter::once(word).chain(std::iter::repeat(""));
             lines.extend(words.zip(names).map(|(word, name)| line(word, name)));
         }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use clap::{Parser, Subcommand};
 use host_tests::check::{CheckError, transport};
+use host_tests::host::http::UrlError;
 use host_tests::runtime::RuntimeError;
 use host_tests::{ClientError, NotExecuted, Outcome};
 use tokio::task::JoinError;
@@ -94,6 +95,10 @@ enum Failure {
     Play(#[source] io::Error),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error("--http cannot be used")]
+    Url(#[source] UrlError),
+    #[error("--header cannot be used, number {number} of them: {why}")]
+    Header { number: usize, why: String },
     #[error("cannot start")]
     Start(#[source] io::Error),
     #[error("cannot read standard input")]

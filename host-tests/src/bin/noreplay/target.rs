@@ -3,21 +3,41 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use host_tests::host::http::Header;
 use host_tests::runtime::RuntimeOptions;
 use host_tests::transport::stdio::Stdio;
-use host_tests::{COMPONENT, Client, ClientError, Grant, Options, Ownership, Resend, Runtime, Session};
+use host_tests::{
+    COMPONENT, Client, ClientError, Grant, HTTP_CLIENT, Http, Options, Ownership, Resend, Runtime, Session,
+};
 
 use crate::Failure;
 
 /// The server and the session's policies.
 #[derive(Args)]
 pub(crate) struct Target {
-    /// The server: a command to start, in shell words
-    #[arg(long, value_name = "COMMAND", value_parser = shell_words)]
-    stdio: Words,
+    #[command(flatten)]
+    server: Server,
+
+    /// A header for each request, such as one that holds a key. May be given several times
+    #[arg(long, value_name = "NAME: VALUE", conflicts_with = "stdio")]
+    header: Vec<String>,
 
     #[command(flatten, next_help_heading = "Policies")]
     policies: Policies,
+}
+
+/// The server.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Server {
+    /// The server: a command to start, in shell words
+    #[arg(long, value_name = "COMMAND", value_parser = shell_words)]
+    stdio: Option<Words>,
+
+    /// The server: its URL
+    // Read later, as headers are: clap shows what it finds wrong, and there may be a secret in it.
+    #[arg(long, value_name = "URL")]
+    http: Option<String>,
 }
 
 /// A command line, split.
@@ -70,23 +90,43 @@ impl Target {
     pub(crate) async fn session(&self) -> Result<Session, Failure> {
         let client = self.client()?;
         let options = self.policies.options(&client).await?;
-        // The transport starts the one command that it knows.
-        Ok(client.session("", options).await?)
+        // A transport that starts one command knows where to go.
+        let endpoint = self.server.http.clone().unwrap_or_default();
+        Ok(client.session(endpoint, options).await?)
     }
 
     fn client(&self) -> Result<Client, Failure> {
-        let mut options = RuntimeOptions::default();
-        if let Some(bytes) = self.policies.max_message {
-            // A message may be there as it came, as text and as a result.
-            let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(8);
-            options.memory = options.memory.max(room);
+        let options = self.policies.runtime();
+        match (&self.server.http, &self.server.stdio) {
+            (Some(url), _) => {
+                let http = Http::to(url).map_err(Failure::Url)?.credentials(self.headers()?);
+                Ok(Runtime::from_bytes(HTTP_CLIENT, options)?.client_over(http))
+            }
+            (None, stdio) => {
+                let command = stdio.as_ref().map_or(&[][..], |Words(words)| words);
+                Ok(Runtime::from_bytes(COMPONENT, options)?.client(Stdio::new(command)))
+            }
         }
-        let runtime = Runtime::from_bytes(COMPONENT, options)?;
-        Ok(runtime.client(Stdio::new(&self.stdio.0)))
+    }
+
+    fn headers(&self) -> Result<Vec<Header>, Failure> {
+        let numbered = (1..).zip(&self.header);
+        numbered.map(|(number, text)| header(text).map_err(|why| Failure::Header { number, why })).collect()
     }
 }
 
 impl Policies {
+    /// What an instance may use, if messages are this large.
+    fn runtime(&self) -> RuntimeOptions {
+        let mut options = RuntimeOptions::default();
+        if let Some(bytes) = self.max_message {
+            // A message may be there as it came, as text and as a result.
+            let room = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_mul(8);
+            options.memory = options.memory.max(room);
+        }
+        options
+    }
+
     /// The strict defaults, changed as the flags say.
     async fn options(&self, client: &Client) -> Result<Options, ClientError> {
         let mut options = client.default_options().await?;
@@ -114,6 +154,12 @@ fn shell_words(text: &str) -> Result<Words, String> {
         return Err("no command".into());
     }
     Ok(Words(words))
+}
+
+/// A header as a person writes it. What is wrong with it is told without its value.
+fn header(text: &str) -> Result<Header, String> {
+    let (name, value) = text.split_once(':').ok_or("it is not 'Name: value'")?;
+    Header::new(name.trim(), value.trim()).map_err(|error| error.to_string())
 }
 
 fn grant(text: &str) -> Result<Grant, String> {
@@ -153,6 +199,14 @@ mod tests {
         assert_eq!(granted, Ok(("a=b".into(), 3)));
         for wrong in ["pay", "=1", "pay=", "pay=-1", "pay=many"] {
             assert!(grant(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_a_name_and_a_value() {
+        assert_eq!(header("X-Key:  a:b "), Ok(Header::new("x-key", "a:b").unwrap()));
+        for wrong in ["", "hush", ": hush", "a b: hush", "a: hush\nb: hush"] {
+            assert!(header(wrong).is_err_and(|why| !why.contains("hush")), "{wrong}");
         }
     }
 

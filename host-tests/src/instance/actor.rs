@@ -7,28 +7,27 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::{mpsc, watch};
 use wasmtime::Store;
 
-use super::{ClientError, Job};
-use crate::bindings::McpClient;
+use super::Job;
+use crate::ClientError;
 use crate::host::Host;
-use crate::runtime::Runtime;
-use crate::transport::Transport;
+use crate::runtime::{Compiled, Exports};
 
 /// Drives one instance until it traps or nobody holds a handle to it any more, and tells its fate
 /// before whoever still waits can miss it.
-pub(super) async fn run(
-    runtime: Runtime,
-    transport: Arc<dyn Transport>,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
+pub(super) async fn run<E: Exports>(
+    compiled: Arc<Compiled<E>>,
+    host: Host,
+    mut jobs: mpsc::UnboundedReceiver<Job<E::Guest>>,
     fate: watch::Sender<Option<ClientError>>,
 ) {
-    let (mut store, watchdog) = runtime.store(transport);
+    let (mut store, watchdog) = compiled.store(host);
     let error = watchdog
         .watch(async {
-            let instance = match runtime.instantiate(&mut store).await {
-                Ok(instance) => instance,
+            let guest = match compiled.instantiate(&mut store).await {
+                Ok(guest) => guest,
                 Err(error) => return ClientError::Instantiation(error.into()),
             };
-            match drive(&mut store, &instance, &mut jobs).await {
+            match drive(&mut store, &guest, &mut jobs).await {
                 Ok(()) => ClientError::Ended,
                 Err(error) => ClientError::Trapped(error.into()),
             }
@@ -38,12 +37,11 @@ pub(super) async fn run(
 }
 
 /// Runs each job as it comes, beside all others and beside the instance's own tasks.
-async fn drive(
+async fn drive<G: Send + Sync>(
     store: &mut Store<Host>,
-    instance: &McpClient,
-    jobs: &mut mpsc::UnboundedReceiver<Job>,
+    guest: &G,
+    jobs: &mut mpsc::UnboundedReceiver<Job<G>>,
 ) -> wasmtime::Result<()> {
-    let guest = instance.noreplay_mcp_client();
     store
         .run_concurrent(async |accessor| {
             let mut running = FuturesUnordered::new();
