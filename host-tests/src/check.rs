@@ -23,6 +23,7 @@ mod choices;
 mod drawing;
 pub mod fault;
 mod findings;
+mod http;
 mod minimise;
 mod moment;
 mod oracle;
@@ -65,6 +66,8 @@ const WALKS: u64 = 20;
 /// A check of one component.
 pub struct Check {
     component: Vec<u8>,
+    /// The same, composed with the HTTP transport.
+    over_http: Option<Vec<u8>>,
     seed: u64,
     steps: u64,
     quick: bool,
@@ -118,6 +121,8 @@ pub struct Progress {
 /// A piece of work.
 enum Task {
     Group(Group),
+    /// The same over HTTP.
+    Http(http::Group),
     /// So many walks, from this seed on.
     Walks(u64, u64),
 }
@@ -125,7 +130,20 @@ enum Task {
 impl Check {
     /// A check of the component `component`.
     pub fn of(component: impl Into<Vec<u8>>) -> Check {
-        Check { component: component.into(), seed: SEED, steps: 1_000_000, quick: false, only: None }
+        Check {
+            component: component.into(),
+            over_http: None,
+            seed: SEED,
+            steps: 1_000_000,
+            quick: false,
+            only: None,
+        }
+    }
+
+    /// Also over HTTP: `composed` is the component with the HTTP transport in it.
+    #[must_use]
+    pub fn over_http(self, composed: impl Into<Vec<u8>>) -> Check {
+        Check { over_http: Some(composed.into()), ..self }
     }
 
     /// The seed of the first random walk; each further walk has the next one.
@@ -160,13 +178,16 @@ impl Check {
     pub fn run(self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Report, CheckError> {
         let begun = Instant::now();
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let options = RuntimeOptions {
-            allocation: Allocation::Pooling(u32::try_from(threads).unwrap_or(1) * 2 + 2),
+        let options = |parts: u32| RuntimeOptions {
+            allocation: Allocation::Pooling((u32::try_from(threads).unwrap_or(1) * 2 + 2) * parts),
             longest_run: LONGEST_RUN,
             longest_life: Some(LONGEST_LIFE),
             memory: MEMORY,
         };
-        let runtime = Runtime::from_bytes(&self.component, options)?;
+        let runtime = Runtime::from_bytes(&self.component, options(1))?;
+        // Two components in one, and what holds them together.
+        let over_http = self.over_http.as_ref().map(|composed| Runtime::from_bytes(composed, options(4)));
+        let over_http = over_http.transpose()?;
         let defaults =
             runner::defaults(&runtime).map_err(CheckError::Start)?.map_err(CheckError::Defaults)?;
 
@@ -182,6 +203,12 @@ impl Check {
                 }
                 match task {
                     Task::Group(group) => group.run(&runner, &findings)?,
+                    Task::Http(group) => {
+                        if let Some(over_http) = &over_http {
+                            let each = |judged| findings.placed_over_http(judged);
+                            group.run(over_http, &defaults, each, || findings.are_enough())?;
+                        }
+                    }
                     Task::Walks(from, count) => {
                         for seed in *from..from.saturating_add(*count) {
                             if findings.are_enough() {
@@ -226,6 +253,7 @@ impl Check {
         let mut walks = (0..walks)
             .step_by(WALKS as usize)
             .map(|walked| Task::Walks(self.seed.wrapping_add(walked), WALKS.min(walks - walked)));
+        let over_http = if self.over_http.is_some() { http::Group::all(self.quick) } else { Vec::new() };
         // Walks between the groups, evenly: what only they find is found early too.
         let share = pieces.div_ceil(groups.len());
         let mut tasks = Vec::new();
@@ -233,6 +261,7 @@ impl Check {
             tasks.push(Task::Group(group));
             tasks.extend(walks.by_ref().take(share));
         }
+        tasks.extend(over_http.into_iter().map(Task::Http));
         tasks
     }
 }

@@ -5,14 +5,16 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use host_tests::COMPONENT;
 use host_tests::check::{Check, Report};
+use host_tests::{COMPONENT, HTTP_CLIENT};
 use serde_json::Value;
 
 /// One check for all tests: it takes a while.
 fn report() -> &'static Report {
     static REPORT: OnceLock<Report> = OnceLock::new();
-    REPORT.get_or_init(|| Check::of(COMPONENT).quick().run(&|_| {}).expect("the component runs"))
+    REPORT.get_or_init(|| {
+        Check::of(COMPONENT).over_http(HTTP_CLIENT).quick().run(&|_| {}).expect("the component runs")
+    })
 }
 
 fn noreplay(arguments: &[&str]) -> Output {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::drawing::{draw, verdict_words};
+use super::http;
 use super::minimise::minimise;
 use super::moment::Moment;
 use super::promise::{Breach, Promise};
@@ -112,6 +113,31 @@ impl Findings {
         }
         for breach in &judged.breaches {
             self.broken(runner, scenario.to_owned(), schedule, judged, breach);
+        }
+    }
+
+    /// The same over HTTP. What breaks a promise there is short already.
+    pub(super) fn placed_over_http(&self, judged: http::Judged) {
+        let scenario = judged.scenario;
+        let mut gathered = self.gathered();
+        gathered.placements += 1;
+        let cell = gathered.cells.entry((scenario.to_owned(), judged.fault.clone())).or_default();
+        cell.placements += 1;
+        for verdict in judged.verdicts() {
+            *cell.verdicts.entry(verdict).or_default() += 1;
+        }
+        cell.effects = cell.effects.max(judged.effects());
+        let newly = judged.breaches.iter().filter(|breach| cell.broken.insert(breach.promise)).count() > 0;
+        if cell.sequence.is_empty() || newly {
+            cell.sequence = judged.draw();
+        }
+        for Breach { promise, why } in judged.breaches.clone() {
+            let asked = self.only.is_none_or(|only| only == promise && gathered.broken.is_empty());
+            if asked && gathered.seen.insert((promise, scenario.to_owned())) {
+                let mut sequence = judged.draw();
+                sequence.push(format!("=> {promise} ({}) is broken: {why}", promise.words()));
+                gathered.broken.push(Broken { promise, why, scenario: scenario.to_owned(), sequence });
+            }
         }
     }
 

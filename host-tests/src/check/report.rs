@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::fault::Fault;
+use super::http;
 use super::moment::Kind;
 use super::{Promise, Report, catalogue, scenario};
 
@@ -85,7 +86,8 @@ impl Report {
     }
 
     fn data(&self) -> Data<'_> {
-        let scenarios: Vec<_> = scenario::scenarios().iter().map(|scenario| scenario.name).collect();
+        let names = scenario::scenarios().into_iter().map(|scenario| scenario.name);
+        let scenarios: Vec<_> = names.chain(http::scenarios()).collect();
         let (mut names, mut lines) = (Numbered::default(), Numbered::default());
         let mut cells = Vec::new();
         for ((scenario, fault), cell) in &self.cells {
@@ -142,6 +144,7 @@ fn parts(names: &Numbered<'_>) -> Vec<(&'static str, Vec<usize>)> {
         ("answering", words(catalogue::answers(&call))),
         ("two at once", vec![super::placement::PAIRS.to_owned()]),
         ("refusing", refusals),
+        ("over HTTP", http::faults()),
     ];
     let numbered = |faults: Vec<String>| {
         faults.iter().filter_map(|fault| names.numbers.get(fault.as_str()).copied()).collect::<Vec<_>>()

@@ -61,7 +61,7 @@ pub(super) fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Runs `future` on a clock of its own, which jumps to the next alarm whenever nothing is left to do.
-fn in_virtual_time<F: Future>(future: F) -> io::Result<F::Output> {
+pub(super) fn in_virtual_time<F: Future>(future: F) -> io::Result<F::Output> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     Ok(runtime.block_on(future))
 }

@@ -7,6 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::{Request, Response};
+use wasmtime_wasi_http::p3::DEFAULT_OUTGOING_BODY_CHUNK_SIZE;
+use wasmtime_wasi_http::{Error, WasiBody};
+
+use crate::transport::BoxFuture;
+
 mod credentials;
 mod hooks;
 mod origin;
@@ -24,11 +30,26 @@ pub struct Http {
     origins: BTreeSet<Origin>,
     connecting: Duration,
     credentials: Arc<dyn Credentials>,
+    server: Option<Arc<dyn Server>>,
+    chunk: usize,
+}
+
+/// A server in this process, which answers in the network's place. It may live in virtual time.
+pub trait Server: Send + Sync + 'static {
+    /// Answers a request, or fails as the network would. How much of the request's body it reads is how much
+    /// of it was sent.
+    fn answer(&self, request: Request<WasiBody>) -> BoxFuture<'static, Result<Response<WasiBody>, Error>>;
 }
 
 impl Default for Http {
     fn default() -> Http {
-        Http { origins: BTreeSet::new(), connecting: CONNECTING, credentials: Arc::new(Vec::new()) }
+        Http {
+            origins: BTreeSet::new(),
+            connecting: CONNECTING,
+            credentials: Arc::new(Vec::new()),
+            server: None,
+            chunk: DEFAULT_OUTGOING_BODY_CHUNK_SIZE,
+        }
     }
 }
 
@@ -59,6 +80,13 @@ impl Http {
     #[must_use]
     pub fn connecting(self, limit: Duration) -> Http {
         Http { connecting: limit, ..self }
+    }
+
+    /// Has `server` answer every request that is allowed, in the network's place. It takes a request's body in
+    /// pieces of at most `chunk` bytes.
+    #[must_use]
+    pub fn answered_by(self, server: Arc<dyn Server>, chunk: usize) -> Http {
+        Http { server: Some(server), chunk, ..self }
     }
 
     /// Whether `origin` may be reached.

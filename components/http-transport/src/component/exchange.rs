@@ -24,8 +24,11 @@ use super::stream;
 /// From this revision on there are no sessions, and no stream is resumed.
 const STATELESS: &str = "2026-07-28";
 
-/// How long the words of a server that says something odd are waited for.
+/// How long the words of a server that says something odd are waited for, in nanoseconds.
 const ODD: u64 = 1_000_000_000;
+
+/// How long the body of a refusal is waited for that may be the answer.
+const ANSWER: u64 = 5_000_000_000;
 
 /// What becomes of a message, as far as `send` tells.
 type Sent = Result<Delivery, SendError>;
@@ -190,10 +193,10 @@ fn refused(shared: &Shared, method: &str, refusal: &Refusal, is_answer: bool) {
 async fn refusal(shared: &Shared, mut response: Response, had_session: bool) -> Refusal {
     let is_json =
         response.header("content-type").is_some_and(|it| header::media_type(&it) == "application/json");
-    let most = if is_json { shared.max_message } else { HEAD };
+    let (most, patience) = if is_json { (shared.max_message, ANSWER) } else { (HEAD, ODD) };
     let mut body = Vec::new();
-    // What came before it broke off is what there is.
-    let _ = read(&mut response.body, most, &mut body).await;
+    // What came before it broke off, or took too long, is what there is.
+    let _ = within(patience, read(&mut response.body, most, &mut body)).await;
     body.truncate(most);
     Refusal {
         status: response.status,

@@ -6,12 +6,12 @@ use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use host_tests::COMPONENT;
 use host_tests::check::transport::Check as CheckingTransport;
 use host_tests::check::transport::stdio::ChildProcesses;
 use host_tests::check::{Check as Checking, Progress, Promise, SEED};
 use host_tests::runtime::RuntimeError;
 use host_tests::transport::stdio::Stdio;
+use host_tests::{COMPONENT, HTTP_CLIENT};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{Exit, Failure, print};
@@ -81,14 +81,14 @@ impl Check {
     }
 
     fn component(&self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Summary, Failure> {
-        let component = match &self.component {
-            None => COMPONENT.to_vec(),
+        let check = match &self.component {
+            None => Checking::of(COMPONENT).over_http(HTTP_CLIENT),
             Some(path) => {
                 let read = fs::read(path);
-                read.map_err(|source| RuntimeError::Read { path: path.clone(), source })?
+                Checking::of(read.map_err(|source| RuntimeError::Read { path: path.clone(), source })?)
             }
         };
-        let check = Checking::of(component).seed(self.seed);
+        let check = check.seed(self.seed);
         let check = if self.quick { check.quick() } else { check };
         let check = match self.steps {
             Some(steps) => check.steps(steps),

@@ -34,6 +34,13 @@ impl WasiHttpHooks for Hooks {
         if !Origin::of_uri(request.uri()).is_ok_and(|origin| self.0.allows(&origin)) {
             return Box::new(async { Err(Error::HttpRequestDenied) });
         }
+        if let Some(server) = &self.0.server {
+            let answer = server.answer(request);
+            return Box::new(async move {
+                let driver: Driver = Box::new(async { Ok(()) });
+                Ok((answer.await?, driver))
+            });
+        }
         let options = options.unwrap_or_default();
         let options = RequestOptions {
             connect_timeout: options.connect_timeout.or(Some(self.0.connecting)),
@@ -44,6 +51,10 @@ impl WasiHttpHooks for Hooks {
             let (response, driver) = default_send_request(request, Some(options)).await?;
             Ok((response.map(|body| body.boxed_unsync()), Box::new(driver) as Driver))
         })
+    }
+
+    fn p3_outgoing_body_chunk_size(&mut self) -> usize {
+        self.0.chunk
     }
 
     /// Nothing was sent yet: whatever the error, its code is one that says so.
