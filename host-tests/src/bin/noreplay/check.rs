@@ -7,9 +7,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use host_tests::check::transport::Check as CheckingTransport;
+use host_tests::check::transport::http::Servers;
+use host_tests::check::transport::peer::Peers;
 use host_tests::check::transport::stdio::ChildProcesses;
 use host_tests::check::{Check as Checking, Progress, Promise, SEED};
+use host_tests::host::http::Http;
 use host_tests::runtime::RuntimeError;
+use host_tests::transport::Transport;
+use host_tests::transport::component::ComponentTransport;
 use host_tests::transport::stdio::Stdio;
 use host_tests::{COMPONENT, HTTP_CLIENT};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -62,6 +67,8 @@ pub(crate) struct Check {
 enum Kind {
     /// Child processes
     Stdio,
+    /// The HTTP transport component
+    Http,
 }
 
 impl Check {
@@ -74,6 +81,7 @@ impl Check {
         let summary = match self.transport {
             None => self.component(&watch)?,
             Some(Kind::Stdio) => self.stdio(&watch).await?,
+            Some(Kind::Http) => self.http(&watch).await?,
         };
         bar.finish_and_clear();
         print(&if self.json { summary.json() } else { summary.text() })?;
@@ -107,7 +115,26 @@ impl Check {
         // The peers are this very program.
         let program = env::current_exe().map_err(Failure::Start)?;
         let peers = ChildProcesses::played_by([program.into_os_string(), "play-peer".into()]);
-        let check = CheckingTransport::of(peers, Stdio::new).seed(self.seed);
+        self.transport(CheckingTransport::of(peers, Stdio::new), watch).await
+    }
+
+    async fn http(&self, watch: &(dyn Fn(Progress) + Sync)) -> Result<Summary, Failure> {
+        let transport = ComponentTransport::built_http(Http::default())?;
+        // Each peer has an address of its own, which is all that the transport may reach.
+        let to = |url: String| transport.over(Http::to(&url).unwrap_or_default());
+        self.transport(CheckingTransport::of(Servers, to), watch).await
+    }
+
+    async fn transport<P: Peers, F, T>(
+        &self,
+        check: CheckingTransport<P, F>,
+        watch: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Summary, Failure>
+    where
+        F: Fn(P::Address) -> T,
+        T: Transport,
+    {
+        let check = check.seed(self.seed);
         let check = match self.steps {
             Some(steps) => check.steps(steps),
             None => check,
