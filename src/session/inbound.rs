@@ -270,8 +270,7 @@ impl Session {
             }
             Purpose::Initialize => {
                 let reason = text!("{}{}", UNREADABLE, &unreadable.reason);
-                let failure = HandshakeFailure { reason, error: None, failure: None };
-                self.handshake_failed(arrival.now, failure);
+                self.handshake_failed(arrival.now, HandshakeFailure::new(&reason));
             }
         }
     }
@@ -319,9 +318,8 @@ impl Session {
             Purpose::Nothing => {}
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Initialize => {
-                let reason = "the answer to `initialize` was lost".to_owned();
-                let failure = HandshakeFailure { reason, error: None, failure: Some(failure) };
-                self.handshake_failed(now, failure);
+                let reason = "the answer to `initialize` was lost";
+                self.handshake_failed(now, HandshakeFailure::by(failure, reason));
             }
         }
         self.sweep_connections();

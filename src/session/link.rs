@@ -224,11 +224,11 @@ impl Session {
         if generation != current {
             return;
         }
-        let failure = |reason: String, error| HandshakeFailure { reason, error, failure: None };
+        let failure = |reason: &str, error| HandshakeFailure { error, ..HandshakeFailure::new(reason) };
         let (revision, server) = match answer {
             Ok(result) => match handshake::read(result) {
                 Ok(agreed) => agreed,
-                Err(error) => return self.handshake_failed(now, failure(error.words(), None)),
+                Err(error) => return self.handshake_failed(now, failure(&error.words(), None)),
             },
             Err(error) => {
                 let error = RpcError::read(error);
@@ -238,7 +238,7 @@ impl Session {
                     }
                     None => "the server answered with an error that cannot be read".to_owned(),
                 };
-                return self.handshake_failed(now, failure(reason, error));
+                return self.handshake_failed(now, failure(&reason, error));
             }
         };
         self.introduce(generation, revision, server);
@@ -269,13 +269,18 @@ impl Session {
     }
 
     pub(super) fn handshake_failed(&mut self, now: Instant, failure: HandshakeFailure) {
+        self.try_ended(now, ConnectError::Handshake(failure));
+    }
+
+    /// A try ended on a connection that was up, without a handshake.
+    pub(super) fn try_ended(&mut self, now: Instant, error: ConnectError) {
         let Some(generation) = self.link.generation() else {
             return;
         };
         self.link = Link::Down;
         self.forget_connection(generation);
         self.actions.push(Action::Disconnect { generation, orderly: false });
-        self.try_failed(now, ConnectError::Handshake(failure));
+        self.try_failed(now, error);
     }
 
     /// A try to connect failed; the link is down. Tries that nobody waits for any more do not count for
@@ -332,11 +337,10 @@ impl Session {
             }
             Link::Initializing { .. } => self.handshake_failed(
                 now,
-                HandshakeFailure {
-                    reason: "the server did not answer `initialize` in time".to_owned(),
-                    error: None,
-                    failure: Some(timed_out("the handshake")),
-                },
+                HandshakeFailure::by(
+                    timed_out("the handshake"),
+                    "the server did not answer `initialize` in time",
+                ),
             ),
             Link::Initialized { generation, .. } => self.up(now, generation),
             Link::Down | Link::Up { .. } => {}
@@ -388,8 +392,7 @@ impl Session {
         {
             self.link = Link::Down;
             self.forget_connection(generation);
-            let reason = "the connection was lost".to_owned();
-            let failure = HandshakeFailure { reason, error: None, failure: Some(failure) };
+            let failure = HandshakeFailure::by(failure, "the connection was lost");
             self.try_failed(now, ConnectError::Handshake(failure));
             return;
         }

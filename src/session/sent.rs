@@ -1,11 +1,10 @@
 //! Messages that were given out, and what became of them.
 
-use crate::prelude::*;
 use crate::protocol::message::Outgoing;
-use crate::text::text;
 
 use super::evidence::{SendError, answer_in};
 use super::link::Link;
+use super::recovery::ConnectError;
 use super::time::Instant;
 use super::verdict::{Attempt, FailureKind, Generation, HandshakeFailure};
 use super::{Delivery, Purpose, Receipt, Session, What};
@@ -41,7 +40,7 @@ impl Session {
                     Ok(_) => {}
                     Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
                     Err(Err(error)) => match purpose {
-                        Purpose::Initialize => self.handshake_send_failed(now, generation, error),
+                        Purpose::Initialize => self.initialize_send_failed(now, generation, error),
                         Purpose::Fetch(call) => {
                             self.requests.remove(&request);
                             self.note_send_error(now, generation, &error);
@@ -61,7 +60,7 @@ impl Session {
                 }
                 match result {
                     Ok(_) => self.up(now, generation),
-                    Err(error) => self.handshake_send_failed(now, generation, error),
+                    Err(error) => self.handshake_failed(now, HandshakeFailure::of_send(error)),
                 }
             }
             What::Control => {
@@ -77,19 +76,16 @@ impl Session {
         }
     }
 
-    fn handshake_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
+    fn initialize_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
         if self.link.generation() != Some(generation) {
             return;
         }
-        let (reason, failure) = match error {
-            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
-                ("its message could not be sent".to_owned(), Some(failure))
-            }
-            SendError::Refused(refusal) => {
-                (text!("its message was refused with status {}", refusal.status), None)
-            }
+        let failure = match error {
+            // Over HTTP, the first message is what connects.
+            SendError::NotSent(failure) => return self.try_ended(now, ConnectError::Failed(failure)),
+            error => HandshakeFailure::of_send(error),
         };
-        self.handshake_failed(now, HandshakeFailure { reason, error: None, failure });
+        self.handshake_failed(now, failure);
     }
 
     /// Queues a message of the session's own, unless too many are on their way.
