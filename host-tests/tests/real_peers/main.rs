@@ -6,6 +6,8 @@
 //! `peers/install`.
 
 mod bench;
+mod conformance;
+mod http;
 mod servers;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 //! The real servers: how each is started, and its tools that succeed, fail or take their time.
 
+use std::fmt::Debug;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,7 +33,7 @@ impl Server {
                 let node = peers().join("node");
                 vec![node.join("node"), node.join("everything"), "stdio".into()]
             }
-            Server::Rmcp => vec![env!("CARGO_BIN_EXE_peer-rmcp").into()],
+            Server::Rmcp => vec![env!("CARGO_BIN_EXE_peer-rmcp").into(), "stdio".into()],
         };
         words.iter().all(|word| !word.is_absolute() || word.exists()).then_some(words)
     }
@@ -82,7 +83,7 @@ impl Server {
 }
 
 /// The folder of the installed servers. The first to ask installs them, if need be.
-fn peers() -> &'static Path {
+pub(crate) fn peers() -> &'static Path {
     static PEERS: OnceLock<PathBuf> = OnceLock::new();
     PEERS.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
@@ -99,7 +100,7 @@ fn peers() -> &'static Path {
 }
 
 /// Says that a test did not run; where CI sees to it that nothing is missing, that is a failure.
-pub(crate) fn missing(server: Server, test: &str) {
+pub(crate) fn missing(server: impl Debug, test: &str) {
     let ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
     assert!(!ci, "the {server:?} server is missing: {test} cannot run");
     // Not by `eprintln!`: the harness would keep it to itself.

@@ -15,6 +15,7 @@ use tokio::task::JoinError;
 
 mod call;
 mod check;
+mod conformance;
 mod demo;
 mod inspect;
 mod play_peer;
@@ -55,6 +56,9 @@ enum Command {
     Check(check::Check),
     /// Shows what the component imports, exports and weighs
     Inspect(inspect::Inspect),
+    /// Is the client that MCP's conformance suite tests
+    #[command(hide = true)]
+    Conformance(conformance::Conformance),
     /// Is a peer of `check --transport stdio`
     #[command(hide = true)]
     PlayPeer(play_peer::PlayPeer),
@@ -134,6 +138,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
             Command::Session(session) => session.run().await,
             Command::Check(check) => check.run().await,
             Command::Inspect(inspect) => inspect.run(),
+            Command::Conformance(conformance) => conformance.run().await,
             Command::PlayPeer(peer) => peer.run(),
         }
     });

@@ -1,8 +1,15 @@
-//! A server on the official Rust SDK whose tools leave a trace, over stdio.
+//! A server on the official Rust SDK whose tools leave a trace.
+//!
+//! ```text
+//! peer-rmcp stdio
+//! peer-rmcp http [PORT]     0, the default, takes a free port; the URL is the first line on stdout
+//! ```
 //!
 //! It offers what `peers/python/server.py` offers. Every tool with an effect appends one line to the
 //! file named by the environment variable LEDGER and syncs it: what stands there has happened,
 //! whatever the client was told.
+
+mod http;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -47,6 +54,12 @@ struct Size {
 #[derive(Clone)]
 struct Peer {
     tools: ToolRouter<Self>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        Peer { tools: Self::router() }
+    }
 }
 
 #[tool_router(router = router)]
@@ -131,8 +144,15 @@ fn record(tool: &str, arguments: Value) -> Result<(), ErrorData> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let peer = Peer { tools: Peer::router() };
-    let service = peer.serve(rmcp::transport::stdio()).await?;
-    service.waiting().await?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["stdio"] => {
+            let service = Peer::new().serve(rmcp::transport::stdio()).await?;
+            service.waiting().await?;
+        }
+        ["http"] => http::serve(0).await?,
+        ["http", port] => http::serve(port.parse()?).await?,
+        _ => return Err("usage: peer-rmcp stdio | http [PORT]".into()),
+    }
     Ok(())
 }

@@ -1,0 +1,51 @@
+//! `noreplay conformance`: the client that MCP's conformance suite starts, for one scenario a run.
+//!
+//! It is the client as everybody has it, by the strict defaults: nothing here bends it to please the suite.
+
+use clap::Args;
+use host_tests::{Http, Outcome, Runtime, verdict};
+
+use crate::{Exit, Failure, print};
+
+mod plan;
+
+use plan::Plan;
+
+/// The arguments of `conformance`.
+#[derive(Args)]
+pub(crate) struct Conformance {
+    /// The server's URL
+    #[arg(value_name = "URL", value_parser = server)]
+    server: Server,
+}
+
+#[derive(Clone)]
+struct Server {
+    url: String,
+    http: Http,
+}
+
+fn server(url: &str) -> Result<Server, String> {
+    let http = Http::to(url).map_err(|error| error.to_string())?;
+    Ok(Server { url: url.to_owned(), http })
+}
+
+impl Conformance {
+    pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let Server { url, http } = self.server;
+        let client = Runtime::built_http()?.client_over(http);
+        let session = client.session(url, client.default_options().await?).await?;
+        let listed = session.list_tools().await?;
+        print(&verdict::tools(&listed).to_string())?;
+        let mut exit = if listed.is_ok() { Exit::Ok } else { Exit::Failure };
+        for call in Plan::from_environment().calls(&listed.unwrap_or_default()) {
+            let verdict = session.call_tool(call).await?;
+            print(&verdict::call(&verdict).to_string())?;
+            if !matches!(verdict, Ok(Outcome::Ok(_))) {
+                exit = Exit::of(&verdict);
+            }
+        }
+        session.close().await?;
+        Ok(exit)
+    }
+}
