@@ -22,7 +22,7 @@ impl Session {
         };
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
-            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Initialize) => true,
+            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Discover | Purpose::Initialize) => true,
             Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
         }
     }
@@ -40,6 +40,10 @@ impl Session {
                     Ok(_) => {}
                     Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
                     Err(Err(error)) => match purpose {
+                        Purpose::Discover => {
+                            self.requests.remove(&request);
+                            self.discover_send_failed(now, generation, error);
+                        }
                         Purpose::Initialize => self.initialize_send_failed(now, generation, error),
                         Purpose::Fetch(call) => {
                             self.requests.remove(&request);

@@ -112,7 +112,8 @@ impl Court<'_> {
 
     /// The messages of handshakes before `at`.
     fn handshakes(&self, at: At) -> impl Iterator<Item = &MessageStory<'_>> {
-        let is_handshake = |kind: &Kind| matches!(kind, Kind::Initialize | Kind::Initialized);
+        let is_handshake =
+            |kind: &Kind| matches!(kind, Kind::Discover | Kind::Initialize | Kind::Initialized);
         let messages = self.story.messages.iter();
         messages.filter(move |message| message.handed < at && is_handshake(&message.message.kind))
     }

@@ -52,6 +52,10 @@ impl Court<'_> {
             })
         };
         match &story.message.kind {
+            Kind::Discover => {
+                let right = !self.story.policy.initialised && !earlier(&Kind::Discover);
+                self.hold(right, Promise::P5, || "a question that nobody asked for".to_owned());
+            }
             Kind::Initialize => {
                 let right = !self.story.policy.initialised && !earlier(&Kind::Initialize);
                 self.hold(right, Promise::P5, || "a handshake that nobody asked for".to_owned());
@@ -150,11 +154,14 @@ impl Court<'_> {
                 _ => {}
             }
         }
-        let on_it = |message: &&MessageStory<'_>| message.message.connection == connection;
-        let told = story.messages.iter().filter(on_it).any(|message| {
-            message.message.kind != Kind::Initialize
-                || message.decisive().is_some_and(|(decided, _)| decided < at)
-        });
+        let on_it =
+            |message: &&MessageStory<'_>| message.message.connection == connection && message.handed < at;
+        let mut messages = story.messages.iter().filter(on_it).peekable();
+        let told = messages.peek().is_some()
+            && messages.all(|message| {
+                !matches!(message.message.kind, Kind::Discover | Kind::Initialize)
+                    || message.decisive().is_some_and(|(decided, _)| decided < at)
+            });
         let limit = Duration::from_millis(CONNECT.into());
         let waits = begun.is_some_and(|begun| story.time(at) < begun + limit);
         waits && !over && !told && !story.policy.initialised
