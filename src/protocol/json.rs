@@ -88,6 +88,11 @@ impl Object {
         Ok(Self(on_one_line(object)))
     }
 
+    /// One that is known to be sound, and one line.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+
     /// The object's text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -159,8 +159,9 @@ pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: 
     if dialect.revision.is_modern() {
         message.headers.push(("Mcp-Name".to_owned(), header::value(&call.tool)));
         let arguments = Some(call.arguments.as_ref().map_or("", Object::as_str));
-        let wanted = tool.and_then(|tool| param_headers::of_tool(tool, arguments).ok());
-        message.headers.extend(wanted.into_iter().flatten());
+        if let Some(Ok(mut wanted)) = tool.map(|tool| param_headers::of_tool(tool, arguments)) {
+            message.headers.append(&mut wanted);
+        }
     }
     message
 }

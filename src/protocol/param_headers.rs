@@ -2,6 +2,7 @@
 //! asks for, and what a call says there.
 
 use crate::prelude::*;
+use crate::text::text;
 
 use super::header;
 use super::json::{self, Raw};
@@ -83,7 +84,7 @@ impl Marked {
         if !proper {
             self.wrong = Some("a header for what is no string, integer or boolean");
         }
-        let name = ["Mcp-Param-", &name].concat();
+        let name = text!("Mcp-Param-{}", &name);
         if self.found.iter().any(|(found, _)| found.eq_ignore_ascii_case(&name)) {
             self.wrong = Some("two headers of one name");
         }

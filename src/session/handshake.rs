@@ -96,7 +96,7 @@ impl Session {
             Protocol::Any => now + PROBE.min((whole - now) / 2),
             _ => whole,
         };
-        self.link = Link::Probing { generation, until, whole };
+        self.link = Link::Probing { generation, request, until, whole };
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.probes += 1;
         }
@@ -164,12 +164,10 @@ impl Session {
     /// The server does not know the probe, or keeps silent: an older one. It gets `initialize`, on the same
     /// connection, unless its caller wants nothing older.
     pub(super) fn fall_back(&mut self, now: Instant, failure: HandshakeFailure) {
-        let Link::Probing { generation, whole, .. } = self.link else {
+        let Link::Probing { generation, request, whole, .. } = self.link else {
             return;
         };
-        for (request, _) in self.requests.take_if(|out| out.purpose == Purpose::Discover) {
-            self.actions.push(Action::Abandon { generation, request });
-        }
+        self.forget_request(request);
         match self.options.protocol {
             Protocol::Any => self.send_initialize(generation, whole, Revision::LATEST_LEGACY),
             _ => self.handshake_failed(now, failure),

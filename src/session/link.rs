@@ -29,7 +29,7 @@ pub(super) enum Link {
     /// A connection is being opened.
     Connecting { generation: Generation, until: Instant },
     /// `server/discover` is out; all of the handshake may take until `whole`.
-    Probing { generation: Generation, until: Instant, whole: Instant },
+    Probing { generation: Generation, request: RequestId, until: Instant, whole: Instant },
     /// `initialize` is out.
     Initializing { generation: Generation, until: Instant },
     /// `notifications/initialized` is out.

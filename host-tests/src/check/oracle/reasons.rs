@@ -107,7 +107,11 @@ impl Court<'_> {
                 failure.kind == FailureKind::TimedOut && self.story.time(at) >= entry.at + long
             }
             _ => false,
-        }) || self.handshakes(at).any(|message| message.failures(at).contains(&failure))
+        }) || self.handshakes(at).any(|message| {
+            // The first message may be what connects.
+            let is_it = |own: &&Failure| failure.kind == own.kind && failure.detail.ends_with(&own.detail);
+            message.failures(at).iter().any(is_it)
+        })
     }
 
     /// The messages of handshakes before `at`.

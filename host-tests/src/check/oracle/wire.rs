@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::moment::{Kind, Moment, Told};
+use super::super::moment::{Fate, Kind, Moment, Told};
 use super::super::policy::CONNECT;
 use super::super::promise::Promise;
 use super::Court;
-use super::story::{At, MessageStory};
+use super::story::{At, Decisive, MessageStory};
 
 impl Court<'_> {
     pub(super) fn wire(&mut self) {
@@ -57,7 +57,14 @@ impl Court<'_> {
                 self.hold(right, Promise::P5, || "a question that nobody asked for".to_owned());
             }
             Kind::Initialize => {
-                let right = !self.story.policy.initialised && !earlier(&Kind::Initialize);
+                // Once, or once more if the server denied it and so was asked what it speaks.
+                let earlier = self.story.messages.iter().filter(|other| {
+                    let it = &other.message;
+                    other.handed < handed && it.connection == connection && it.kind == Kind::Initialize
+                });
+                let denied = |other: &&MessageStory<'_>| matches!(other.decisive(), Some((at, Decisive::Answer(Fate::Error(_)))) if at < handed);
+                let (all, denied) = (earlier.clone().count(), earlier.filter(denied).count());
+                let right = !self.story.policy.initialised && all <= 1 && all == denied;
                 self.hold(right, Promise::P5, || "a handshake that nobody asked for".to_owned());
             }
             Kind::Initialized => {
@@ -156,12 +163,11 @@ impl Court<'_> {
         }
         let on_it =
             |message: &&MessageStory<'_>| message.message.connection == connection && message.handed < at;
-        let mut messages = story.messages.iter().filter(on_it).peekable();
-        let told = messages.peek().is_some()
-            && messages.all(|message| {
-                !matches!(message.message.kind, Kind::Discover | Kind::Initialize)
-                    || message.decisive().is_some_and(|(decided, _)| decided < at)
-            });
+        // Of a question and `initialize`, the one that was asked last.
+        let told = story.messages.iter().filter(on_it).next_back().is_some_and(|message| {
+            !matches!(message.message.kind, Kind::Discover | Kind::Initialize)
+                || message.decisive().is_some_and(|(decided, _)| decided < at)
+        });
         let limit = Duration::from_millis(CONNECT.into());
         let waits = begun.is_some_and(|begun| story.time(at) < begun + limit);
         waits && !over && !told && !story.policy.initialised
