@@ -86,7 +86,7 @@ pub enum HandshakeError {
 impl HandshakeError {
     pub(crate) fn words(&self) -> String {
         match self {
-            Self::Unreadable(error) => text!("{}{}", UNREADABLE, &error.words()),
+            Self::Unreadable(error) => text!("the answer to `initialize` cannot be read: {}", &error.words()),
             Self::NoRevision => "the answer to `initialize` names no protocol revision".to_owned(),
             Self::UnknownRevision { found } => {
                 let (oldest, latest) = (Revision::OLDEST.as_str(), Revision::LATEST_LEGACY.as_str());
@@ -100,9 +100,6 @@ impl HandshakeError {
         }
     }
 }
-
-/// What every complaint about the answer to `initialize` begins with.
-pub(crate) const UNREADABLE: &str = "the answer to `initialize` cannot be read: ";
 
 /// The `initialize` request, which offers a revision and no capability.
 pub fn initialize(id: RequestId, client: &Implementation, offer: Revision) -> Outgoing {

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use crate::protocol::handshake::{self, Server, Spoken};
 use crate::protocol::json::Raw;
-use crate::protocol::jsonrpc::{self, Message};
+use crate::protocol::jsonrpc::{self, Message, RequestId};
 use crate::protocol::message;
 use crate::protocol::revision::Revision;
 use crate::text::text;
@@ -20,7 +20,7 @@ use super::link::Link;
 use super::policy::{Ownership, Protocol};
 use super::recovery::ConnectError;
 use super::time::Instant;
-use super::verdict::{Generation, HandshakeFailure, NotExecuted, RpcError};
+use super::verdict::{Failure, Generation, HandshakeFailure, NotExecuted, RpcError};
 use super::{Action, Awaited, Purpose, Receipt, Resolution, Session, What};
 
 /// How long calls wait for a transport that does not return from sending `notifications/initialized`:
@@ -29,9 +29,6 @@ const INITIALIZED: Duration = Duration::from_secs(2);
 
 /// How long a server that may be an older one has to answer a probe that it may not know.
 const PROBE: Duration = Duration::from_secs(3);
-
-/// What is wrong with a server that does not answer the probe.
-pub(super) const SILENT: &str = "the server did not answer `server/discover` in time";
 
 /// How often a server is asked for what it speaks on one connection: once more, if it says so.
 const PROBES: u32 = 2;
@@ -77,9 +74,14 @@ impl Session {
         }
     }
 
-    fn send_initialize(&mut self, generation: Generation, until: Instant, offer: Revision) {
+    fn handshake_request(&mut self, generation: Generation) -> RequestId {
         let request = self.ids.request();
-        self.requests.insert(request, Awaited { generation, purpose: Purpose::Initialize });
+        self.requests.insert(request, Awaited { generation, purpose: Purpose::Handshake });
+        request
+    }
+
+    fn send_initialize(&mut self, generation: Generation, until: Instant, offer: Revision) {
+        let request = self.handshake_request(generation);
         self.link = Link::Initializing { generation, until };
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.offered = Some(offer);
@@ -89,8 +91,7 @@ impl Session {
     }
 
     fn send_discover(&mut self, now: Instant, generation: Generation, whole: Instant) {
-        let request = self.ids.request();
-        self.requests.insert(request, Awaited { generation, purpose: Purpose::Discover });
+        let request = self.handshake_request(generation);
         let until = match self.options.protocol {
             // `initialize` needs its time too.
             Protocol::Any => now + PROBE.min((whole - now) / 2),
@@ -104,18 +105,23 @@ impl Session {
         self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
-    /// The answer to `server/discover` came.
-    pub(super) fn discover_answered(
+    /// The answer to `server/discover` or `initialize` came.
+    pub(super) fn handshake_answered(
         &mut self,
         now: Instant,
         generation: Generation,
         answer: Result<Raw<'_>, Raw<'_>>,
     ) {
-        if !matches!(self.link, Link::Probing { generation: current, .. } if current == generation) {
+        if self.link.generation() != Some(generation) {
             return;
         }
-        match answer {
-            Ok(result) => match handshake::read_discovery(result) {
+        match (answer.map_err(RpcError::read), &self.link) {
+            (Err(None), _) => self.unanswered(now, "is an error that cannot be read", None),
+            (Err(Some(error)), Link::Probing { .. }) => self.discover_denied(now, generation, error),
+            (Err(Some(error)), Link::Initializing { until, .. }) => {
+                self.initialize_denied(now, generation, *until, error);
+            }
+            (Ok(result), Link::Probing { .. }) => match handshake::read_discovery(result) {
                 Some((spoken, server)) if spoken.modern => {
                     self.introduce(generation, Revision::LATEST, server);
                     self.up(now, generation);
@@ -125,13 +131,30 @@ impl Session {
                     self.agree(now, &spoken, HandshakeFailure::new(nothing));
                 }
                 // An older server that answers whatever it is asked.
-                None => self.fall_back(now, HandshakeFailure::new("the server does not say what it speaks")),
+                None => self.unanswered(now, "says nothing of revisions", None),
             },
-            Err(error) => match RpcError::read(error) {
-                Some(error) => self.discover_denied(now, generation, error),
-                None => self.fall_back(now, HandshakeFailure::new(UNREADABLE_ERROR)),
+            (Ok(result), Link::Initializing { until, .. }) => match handshake::read(result) {
+                Ok((revision, server)) => {
+                    self.link = Link::Initialized { generation, until: (*until).min(now + INITIALIZED) };
+                    self.introduce(generation, revision, server);
+                    let message = message::initialized(self.dialect(revision));
+                    self.send(Receipt { generation, what: What::Initialized }, message);
+                }
+                Err(error) => self.handshake_failed(now, HandshakeFailure::new(&error.words())),
             },
+            _ => {}
         }
+    }
+
+    /// No answer to `server/discover` or `initialize` came, or none that tells anything.
+    pub(super) fn unanswered(&mut self, now: Instant, what: &str, failure: Option<Failure>) {
+        let (method, in_time) = match self.link {
+            Link::Probing { whole, .. } => ("server/discover", now < whole),
+            _ => ("initialize", false),
+        };
+        let reason = text!("the answer to `{}` {}", method, what);
+        let failure = HandshakeFailure { failure, ..HandshakeFailure::new(&reason) };
+        if in_time { self.fall_back(now, failure) } else { self.handshake_failed(now, failure) }
     }
 
     /// The server answered the probe with an error: one that only 2026-07-28 has, or any other.
@@ -174,14 +197,15 @@ impl Session {
         }
     }
 
-    /// The `send` of `server/discover` failed.
-    pub(super) fn discover_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
-        if !matches!(self.link, Link::Probing { generation: current, .. } if current == generation) {
+    /// The `send` of `server/discover` or `initialize` failed.
+    pub(super) fn handshake_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
+        if self.link.generation() != Some(generation) {
             return;
         }
-        match error {
-            SendError::NotSent(failure) => self.try_ended(now, ConnectError::Failed(failure)),
-            SendError::Refused(refusal) => {
+        match (error, &self.link) {
+            // Over HTTP, the first message is what connects.
+            (SendError::NotSent(failure), _) => self.try_ended(now, ConnectError::Failed(failure)),
+            (SendError::Refused(refusal), Link::Probing { .. }) => {
                 // Whatever id it bears: a server that does not know a request cannot repeat its id.
                 let mut told = None;
                 jsonrpc::read(&refusal.body, &mut |message| {
@@ -198,18 +222,19 @@ impl Session {
                     (None, _) => self.fall_back(now, failure),
                 }
             }
-            error => {
-                let link = core::mem::replace(&mut self.link, Link::Down);
-                self.forget_connection(generation);
+            (error, Link::Probing { .. }) => {
                 self.actions.push(Action::Disconnect { generation, orderly: false });
-                self.handshake_lost(now, &link, HandshakeFailure::of_send(error));
+                self.handshake_lost(now, generation, HandshakeFailure::of_send(error));
             }
+            (error, _) => self.handshake_failed(now, HandshakeFailure::of_send(error)),
         }
     }
 
     /// A connection is gone before its handshake was done. Some older servers end at a word that they do not
     /// know: such a one gets a fresh connection, which begins with `initialize`, and this try does not count.
-    pub(super) fn handshake_lost(&mut self, now: Instant, link: &Link, failure: HandshakeFailure) {
+    pub(super) fn handshake_lost(&mut self, now: Instant, generation: Generation, failure: HandshakeFailure) {
+        let link = core::mem::replace(&mut self.link, Link::Down);
+        self.forget_connection(generation);
         let (Link::Probing { whole, .. }, Protocol::Any, Era::Unknown, false) =
             (link, &self.options.protocol, self.era, self.probe_ended)
         else {
@@ -219,42 +244,13 @@ impl Session {
         if self.options.ownership == Ownership::Owned && self.is_wanted() {
             self.connect(now);
             if let Link::Connecting { until, .. } = &mut self.link {
-                *until = *whole;
+                *until = whole;
             }
         } else {
             // Its owner decides on another try.
             self.try_failed(now, ConnectError::Handshake(failure));
         }
         self.probe_ended = true;
-    }
-
-    /// The answer to `initialize` came.
-    pub(super) fn initialize_answered(
-        &mut self,
-        now: Instant,
-        generation: Generation,
-        answer: Result<Raw<'_>, Raw<'_>>,
-    ) {
-        let Link::Initializing { generation: current, until } = self.link else {
-            return;
-        };
-        if generation != current {
-            return;
-        }
-        let (revision, server) = match answer {
-            Ok(result) => match handshake::read(result) {
-                Ok(agreed) => agreed,
-                Err(error) => return self.handshake_failed(now, HandshakeFailure::new(&error.words())),
-            },
-            Err(error) => match RpcError::read(error) {
-                Some(error) => return self.initialize_denied(now, generation, until, error),
-                None => return self.handshake_failed(now, HandshakeFailure::new(UNREADABLE_ERROR)),
-            },
-        };
-        self.introduce(generation, revision, server);
-        self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
-        let message = message::initialized(self.dialect(revision));
-        self.send(Receipt { generation, what: What::Initialized }, message);
     }
 
     /// The server answered `initialize` with an error. It may have become one of 2026-07-28, or name an older
@@ -308,9 +304,6 @@ impl Session {
         self.try_ended(now, ConnectError::Handshake(failure));
     }
 }
-
-/// What is wrong with a server whose error is none.
-const UNREADABLE_ERROR: &str = "the server answered with an error that cannot be read";
 
 /// Whether only a server of 2026-07-28 answers with this error.
 fn is_modern(code: i64) -> bool {

@@ -1,7 +1,6 @@
 //! What arrives, and whom it concerns.
 
 use crate::prelude::*;
-use crate::protocol::handshake::UNREADABLE;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId, decimal};
 use crate::protocol::revision::Revision;
@@ -12,8 +11,8 @@ use super::call::{Asked, HandedOver, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
-    Attempt, CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError,
-    Stage, ToolResult, Undecodable,
+    Attempt, CallId, Cause, Failure, FailureKind, Generation, Outcome, ReadError, RpcError, Stage,
+    ToolResult, Undecodable,
 };
 use super::{Incoming, Purpose, Session, Timer};
 
@@ -130,13 +129,9 @@ impl Session {
             }
             Purpose::Nothing => _ = self.requests.remove(&request),
             Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
-            Purpose::Discover => {
+            Purpose::Handshake => {
                 self.requests.remove(&request);
-                self.discover_answered(arrival.now, arrival.generation, body);
-            }
-            Purpose::Initialize => {
-                self.requests.remove(&request);
-                self.initialize_answered(arrival.now, arrival.generation, body);
+                self.handshake_answered(arrival.now, arrival.generation, body);
             }
         }
     }
@@ -282,14 +277,9 @@ impl Session {
                 self.requests.remove(&request);
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
             }
-            Purpose::Discover => {
-                self.requests.remove(&request);
-                let reason = text!("the answer to `server/discover` cannot be read: {}", &unreadable.reason);
-                self.fall_back(arrival.now, HandshakeFailure::new(&reason));
-            }
-            Purpose::Initialize => {
-                let reason = text!("{}{}", UNREADABLE, &unreadable.reason);
-                self.handshake_failed(arrival.now, HandshakeFailure::new(&reason));
+            Purpose::Handshake => {
+                let what = text!("cannot be read: {}", &unreadable.reason);
+                self.unanswered(arrival.now, &what, None);
             }
         }
     }
@@ -336,14 +326,7 @@ impl Session {
             }
             Purpose::Nothing => {}
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
-            Purpose::Discover => {
-                let reason = "the answer to `server/discover` was lost";
-                self.fall_back(now, HandshakeFailure::by(failure, reason));
-            }
-            Purpose::Initialize => {
-                let reason = "the answer to `initialize` was lost";
-                self.handshake_failed(now, HandshakeFailure::by(failure, reason));
-            }
+            Purpose::Handshake => self.unanswered(now, "was lost", Some(failure)),
         }
         self.sweep_connections();
     }

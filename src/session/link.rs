@@ -12,7 +12,6 @@ use crate::table::Table;
 use crate::text::text;
 
 use super::event::Event;
-use super::handshake::SILENT;
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
@@ -161,7 +160,7 @@ impl Session {
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
-                Purpose::Discover | Purpose::Initialize | Purpose::Nothing => {}
+                Purpose::Handshake | Purpose::Nothing => {}
             }
         }
         for ticket in reads {
@@ -271,19 +270,9 @@ impl Session {
                 self.actions.push(Action::Disconnect { generation, orderly: false });
                 self.try_failed(now, ConnectError::Failed(timed_out("connecting")));
             }
-            Link::Probing { until, whole, .. } if until < whole => {
-                self.fall_back(now, HandshakeFailure::by(timed_out("the probe"), SILENT));
+            Link::Probing { .. } | Link::Initializing { .. } => {
+                self.unanswered(now, "did not come in time", Some(timed_out("the handshake")));
             }
-            Link::Probing { .. } => {
-                self.handshake_failed(now, HandshakeFailure::by(timed_out("the handshake"), SILENT));
-            }
-            Link::Initializing { .. } => self.handshake_failed(
-                now,
-                HandshakeFailure::by(
-                    timed_out("the handshake"),
-                    "the server did not answer `initialize` in time",
-                ),
-            ),
             Link::Initialized { generation, .. } => self.up(now, generation),
             Link::Down | Link::Up { .. } => {}
         }
@@ -330,12 +319,11 @@ impl Session {
         }
         self.actions.push(Action::Disconnect { generation, orderly: false });
         if self.link.generation() == Some(generation) {
-            let link = core::mem::replace(&mut self.link, Link::Down);
-            if !matches!(link, Link::Up { .. }) {
-                self.forget_connection(generation);
+            if !matches!(self.link, Link::Up { .. }) {
                 let failure = HandshakeFailure::by(failure, "the connection was lost");
-                return self.handshake_lost(now, &link, failure);
+                return self.handshake_lost(now, generation, failure);
             }
+            self.link = Link::Down;
         }
         let in_flight = self.forget_connection(generation);
         self.events.push(Event::Disconnected(failure.clone()));
@@ -351,8 +339,7 @@ impl Session {
                 Purpose::Call(_)
                 | Purpose::Late(_)
                 | Purpose::Fetch(_)
-                | Purpose::Discover
-                | Purpose::Initialize
+                | Purpose::Handshake
                 | Purpose::Nothing => {}
             }
         }

@@ -235,9 +235,8 @@ enum Purpose {
     Read(Ticket),
     /// The result of a task, whose call has ended as unknown.
     Fetch(CallId),
-    /// The probe: `server/discover`.
-    Discover,
-    Initialize,
+    /// `server/discover` or `initialize`: the link tells which.
+    Handshake,
     /// Nobody waits for the answer.
     Nothing,
 }

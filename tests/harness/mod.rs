@@ -414,6 +414,43 @@ impl Bench {
     }
 }
 
+/// What a server of 2026-07-28 says it speaks.
+pub const DISCOVERY: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"hi","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}},"ttlMs":0,"cacheScope":"private"}"#;
+
+/// What an older server answers what it does not know.
+pub const NOT_FOUND: &str = r#"{"code":-32601,"message":"Method not found"}"#;
+
+/// A session with a server of 2026-07-28.
+pub fn modern(options: Options) -> Bench {
+    let mut bench = Bench::probing(options, Box::leak(Box::default()));
+    bench.reconnect();
+    discover(&mut bench);
+    bench.resolutions.clear();
+    bench
+}
+
+pub fn last(bench: &Bench, method: &str) -> Sent {
+    let last = bench.wire.last().expect("something was sent").clone();
+    assert_eq!(last.method, method);
+    last
+}
+
+/// The connection that is being opened comes up, and the server knows the probe.
+pub fn discover(bench: &mut Bench) {
+    bench.connected(Ok(()));
+    let probe = last(bench, "server/discover");
+    bench.sent(&probe, Ok(Delivery::HandedOver));
+    bench.answer(&probe, DISCOVERY);
+}
+
+/// The server answers `initialize`, and is up.
+pub fn initialize(bench: &mut Bench, revision: &str) {
+    let initialize = last(bench, "initialize");
+    bench.answer(&initialize, &format!(r#"{{"protocolVersion":"{revision}"}}"#));
+    let initialized = last(bench, "notifications/initialized");
+    bench.sent(&initialized, Ok(Delivery::HandedOver));
+}
+
 /// What a tool that did its work answers.
 pub const DONE: &str = r#"{"content":[{"type":"text","text":"done"}]}"#;
 
