@@ -171,9 +171,8 @@ fn a_server_that_is_none_is_not_tried_for_ever() {
         bench.advance(ms(5_000));
     }
     let reason = HandshakeFailure {
-        reason: "the connection was lost".to_owned(),
-        error: None,
         failure: Some(harness::ended()),
+        ..HandshakeFailure::new("the connection was lost")
     };
     bench.assert_not_executed(0, call, NotExecuted::HandshakeFailed(reason));
     bench.advance(ms(3_600_000));

@@ -164,9 +164,8 @@ fn a_connection_that_comes_too_late_is_thrown_away() {
     // Each try has its time, and the last of them says what took it.
     bench.advance(ms(1_000));
     let failure = HandshakeFailure {
-        reason: "the server did not answer `initialize` in time".to_owned(),
-        error: None,
         failure: Some(Failure::new(FailureKind::TimedOut, "the handshake took too long")),
+        ..HandshakeFailure::new("the answer to `initialize` did not come in time")
     };
     bench.assert_not_executed(0, call, NotExecuted::HandshakeFailed(failure));
 }

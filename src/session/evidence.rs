@@ -109,7 +109,7 @@ enum Body {
     ForeignError,
     /// Not JSON: a page for people, for example.
     NotJson,
-    /// Any other JSON.
+    /// Any other JSON, or the beginning of some.
     OtherJson,
 }
 
@@ -120,7 +120,9 @@ impl Body {
         }
         let text = core::str::from_utf8(&refusal.body).ok();
         let json = text.is_some_and(|text| Raw::parse(text).is_ok());
-        let mut body = if json { Self::OtherJson } else { Self::NotJson };
+        // What begins like JSON and is cut might have been an answer.
+        let cut = matches!(refusal.body.trim_ascii_start().first(), Some(b'{' | b'['));
+        let mut body = if json || cut { Self::OtherJson } else { Self::NotJson };
         jsonrpc::read(&refusal.body, &mut |message| {
             let of_message = match message {
                 Ok(Message::Response { id, .. }) if id.request() == Some(request) => Self::Answer,
@@ -226,7 +228,16 @@ mod tests {
             assert_eq!(graded(refusal(404, true, body)), Grade::B, "{body}");
             assert_eq!(graded(refusal(404, false, body)), Grade::D, "{body}");
         }
-        for body in ["{}", r#"{"error":"not found"}"#, r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, "[]"] {
+        // The last of these are cut: nobody can say what they were.
+        for body in [
+            "{}",
+            r#"{"error":"not found"}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{}}"#,
+            "[]",
+            r#"{"jsonrpc":"2.0","#,
+            "{\"text\":\"",
+            " [{",
+        ] {
             assert_eq!(graded(refusal(404, true, body)), Grade::D, "{body}");
         }
     }

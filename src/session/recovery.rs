@@ -20,11 +20,11 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// Whether another try may end differently: a server that answered the handshake, and a policy
-    /// that forbids it, stay as they are.
+    /// that forbids it, stay as they are. A refusal may pass, with fresh credentials for example.
     fn may_pass(&self) -> bool {
         match self {
             Self::Failed(failure) => failure.kind != FailureKind::AccessDenied,
-            Self::Handshake(handshake) => handshake.failure.is_some(),
+            Self::Handshake(handshake) => handshake.failure.is_some() || handshake.refusal.is_some(),
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let mut tries = Tries::new(policy(9));
         for error in [
             ConnectError::Failed(Failure::new(FailureKind::AccessDenied, "no")),
-            ConnectError::Handshake(HandshakeFailure { reason: "no".into(), error: None, failure: None }),
+            ConnectError::Handshake(HandshakeFailure::new("no")),
         ] {
             assert!(matches!(tries.failed(Instant::default(), error, false), Next::GiveUp(_)));
         }

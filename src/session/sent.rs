@@ -1,8 +1,6 @@
 //! Messages that were given out, and what became of them.
 
-use crate::prelude::*;
 use crate::protocol::message::Outgoing;
-use crate::text::text;
 
 use super::evidence::{SendError, answer_in};
 use super::link::Link;
@@ -23,7 +21,7 @@ impl Session {
         };
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
-            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Initialize) => true,
+            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Handshake) => true,
             Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
         }
     }
@@ -41,7 +39,10 @@ impl Session {
                     Ok(_) => {}
                     Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
                     Err(Err(error)) => match purpose {
-                        Purpose::Initialize => self.handshake_send_failed(now, generation, error),
+                        Purpose::Handshake => {
+                            self.requests.remove(&request);
+                            self.handshake_send_failed(now, generation, error);
+                        }
                         Purpose::Fetch(call) => {
                             self.requests.remove(&request);
                             self.note_send_error(now, generation, &error);
@@ -61,7 +62,7 @@ impl Session {
                 }
                 match result {
                     Ok(_) => self.up(now, generation),
-                    Err(error) => self.handshake_send_failed(now, generation, error),
+                    Err(error) => self.handshake_failed(now, HandshakeFailure::of_send(error)),
                 }
             }
             What::Control => {
@@ -75,21 +76,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    fn handshake_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
-        if self.link.generation() != Some(generation) {
-            return;
-        }
-        let (reason, failure) = match error {
-            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
-                ("its message could not be sent".to_owned(), Some(failure))
-            }
-            SendError::Refused(refusal) => {
-                (text!("its message was refused with status {}", refusal.status), None)
-            }
-        };
-        self.handshake_failed(now, HandshakeFailure { reason, error: None, failure });
     }
 
     /// Queues a message of the session's own, unless too many are on their way.

@@ -6,6 +6,8 @@ use crate::protocol::jsonrpc::{RequestId, decimal};
 use crate::table::key;
 use crate::text::{cut, text};
 
+use super::evidence::SendError;
+
 /// Names one call for the life of the component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
@@ -195,6 +197,33 @@ pub struct HandshakeFailure {
     pub error: Option<RpcError>,
     /// The transport's failure.
     pub failure: Option<Failure>,
+    /// The peer's refusal of the request.
+    pub refusal: Option<Refusal>,
+}
+
+impl HandshakeFailure {
+    /// One of which there is no more to say than this.
+    pub fn new(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), error: None, failure: None, refusal: None }
+    }
+
+    /// One that the transport's failure caused.
+    pub(super) fn by(failure: Failure, reason: &str) -> Self {
+        Self { failure: Some(failure), ..Self::new(reason) }
+    }
+
+    /// One whose message could not be sent, or was refused.
+    pub(super) fn of_send(error: SendError) -> Self {
+        match error {
+            SendError::NotSent(failure) | SendError::Truncated(failure) | SendError::Unknown(failure) => {
+                Self::by(failure, "its message could not be sent")
+            }
+            SendError::Refused(refusal) => {
+                let reason = text!("its message was refused with status {}", refusal.status);
+                Self { refusal: Some(refusal), ..Self::new(&reason) }
+            }
+        }
+    }
 }
 
 /// A server's answer.
@@ -273,7 +302,10 @@ impl UnknownOutcome {
     pub(super) fn message(tool: &str, attempts: u32, cause: &Cause) -> String {
         let attempts = match attempts {
             1 => "Nothing was sent again".to_owned(),
-            n => text!("It was sent {} times, as the caller's policy allows, and not again after that", n),
+            n => text!(
+                "It was sent {} times, as the caller's policy or the server asked, and not again after that",
+                n
+            ),
         };
         let cause = cause.words();
         text!(

@@ -57,8 +57,12 @@ pub(super) fn handshake_failure(why: &HandshakeFailure) -> Object {
         Some(error) => object.value("error", &rpc_error(error)),
         None => object,
     };
-    match &why.failure {
+    let object = match &why.failure {
         Some(cause) => object.value("failure", &failure(cause)),
+        None => object,
+    };
+    match &why.refusal {
+        Some(refused) => object.value("refusal", &refusal(refused)),
         None => object,
     }
 }

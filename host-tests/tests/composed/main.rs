@@ -114,7 +114,10 @@ async fn a_call_given_up_before_the_hand_over_is_never_sent() {
         assert_eq!(agent.next_event(10_000).await, None);
     })
     .await;
-    assert_eq!(server.wire().methods(1), ["initialize", "notifications/initialized", "tools/call"]);
+    assert_eq!(
+        server.wire().methods(1),
+        ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+    );
     assert_eq!((server.ledger().effects().len(), server.wire().calls("pay")), (0, 0));
 }
 

@@ -138,6 +138,7 @@ fn handshake_failure(why: &HandshakeFailure) -> String {
     let mut words = vec![harmless(&why.reason)];
     words.extend(why.error.as_ref().map(rpc_error));
     words.extend(why.failure.as_ref().map(failure));
+    words.extend(why.refusal.as_ref().map(refusal));
     words.join(": ")
 }
 

@@ -6,7 +6,7 @@ use super::super::moment::{Entry, Fate, Kind, Moment, Told};
 use super::super::policy::{CAUSE, CONNECT};
 use super::super::promise::Promise;
 use super::Court;
-use super::story::{At, CallStory};
+use super::story::{At, CallStory, MessageStory};
 use crate::transport::SendError;
 use crate::{Cause, Failure, FailureKind, HandshakeFailure, NotExecuted, Refusal};
 
@@ -107,30 +107,41 @@ impl Court<'_> {
                 failure.kind == FailureKind::TimedOut && self.story.time(at) >= entry.at + long
             }
             _ => false,
+        }) || self.handshakes(at).any(|message| {
+            // The first message may be what connects.
+            let is_it = |own: &&Failure| failure.kind == own.kind && failure.detail.ends_with(&own.detail);
+            message.failures(at).iter().any(is_it)
         })
+    }
+
+    /// The messages of handshakes before `at`.
+    fn handshakes(&self, at: At) -> impl Iterator<Item = &MessageStory<'_>> {
+        let is_handshake =
+            |kind: &Kind| matches!(kind, Kind::Discover | Kind::Initialize | Kind::Initialized);
+        let messages = self.story.messages.iter();
+        messages.filter(move |message| message.handed < at && is_handshake(&message.message.kind))
     }
 
     /// It names what was told on a connection whose handshake was not done.
     fn handshake_failed(&self, at: At, why: &HandshakeFailure) -> bool {
-        let handshakes = || {
-            let is_handshake = |kind: &Kind| matches!(kind, Kind::Initialize | Kind::Initialized);
-            self.story
-                .messages
-                .iter()
-                .filter(move |message| message.handed < at && is_handshake(&message.message.kind))
-        };
         let failure = why.failure.as_ref().is_none_or(|failure| {
             let own = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
             let lost = |entry: &Entry| matches!(&entry.moment, Moment::Told(_, _, Told::Lost(lost)) if lost == failure);
-            own || handshakes().any(|message| message.failures(at).contains(&failure))
+            own || self.handshakes(at).any(|message| message.failures(at).contains(&failure))
                 || self.story.log[..at].iter().any(lost)
         });
         let error = why.error.as_ref().is_none_or(|error| {
             let is_it =
                 |(told, fate): &(At, &Fate)| *told < at && matches!(fate, Fate::Error(own) if own == error);
-            handshakes().any(|message| message.fates.iter().any(is_it))
+            self.handshakes(at).any(|message| message.fates.iter().any(is_it))
+        });
+        let refusal = why.refusal.as_ref().is_none_or(|refusal| {
+            self.handshakes(at).any(|message| match message.returned {
+                Some((returned, Err(SendError::Refused(own)), _)) => returned < at && own == refusal,
+                _ => false,
+            })
         });
         let met = self.story.log[..at].iter().any(|entry| matches!(entry.moment, Moment::Fault(_)));
-        failure && error && met
+        failure && error && refusal && met
     }
 }
