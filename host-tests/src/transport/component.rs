@@ -69,6 +69,12 @@ impl ComponentTransport {
         let compiled = Arc::new(Compiled::from_bytes(bytes, options)?);
         Ok(ComponentTransport { compiled, http, current: Current::default() })
     }
+
+    /// The same component in instances of its own, which reach servers by `http`.
+    #[must_use]
+    pub fn over(&self, http: Http) -> ComponentTransport {
+        ComponentTransport { compiled: self.compiled.clone(), http, current: Current::default() }
+    }
 }
 
 impl Transport for ComponentTransport {
