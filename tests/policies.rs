@@ -293,7 +293,7 @@ fn granted_attempts_are_counted_and_each_has_an_id_of_its_own() {
     let cause = Cause::Transport(failure(FailureKind::Closed));
     bench.assert_unknown_after(3, call, Stage::HandedOver, cause);
     let message = bench.unknown(call).message.clone();
-    assert!(message.contains("It was sent 3 times, as the caller's policy allows"), "{message}");
+    assert!(message.contains("It was sent 3 times, as the caller's policy or the server asked"), "{message}");
 
     // Answered, it says so too.
     let mut bench = Bench::up(granted(1));

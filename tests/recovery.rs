@@ -165,7 +165,7 @@ fn a_connection_that_comes_too_late_is_thrown_away() {
     bench.advance(ms(1_000));
     let failure = HandshakeFailure {
         failure: Some(Failure::new(FailureKind::TimedOut, "the handshake took too long")),
-        ..HandshakeFailure::new("the server did not answer `initialize` in time")
+        ..HandshakeFailure::new("the answer to `initialize` did not come in time")
     };
     bench.assert_not_executed(0, call, NotExecuted::HandshakeFailed(failure));
 }

@@ -22,7 +22,8 @@
 //!
 //! - [`Runtime`] is the compiled component, [`Client`] an instance of it, [`Session`] a session.
 //! - [`transport`] is what a host implements to reach servers; [`transport::stdio`] reaches child
-//!   processes, and [`host::http`] says what a component with its transport in it may reach.
+//!   processes, [`transport::component`] asks a transport that is a component.
+//! - [`host::http`] says what a component that speaks HTTP may reach.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
 //!   on command;
 //!   [`ledger::http`] is the same on a socket, and [`fault_proxy`] cuts connections to any server.

@@ -10,8 +10,9 @@ impl ToolCall {
         ToolCall {
             name: name.into(),
             key: None,
-            arguments: None,
-            meta: None,
+            arguments: String::new(),
+            meta: String::new(),
+            continuation: String::new(),
             progress: false,
             task_ttl_ms: 0,
             timeout_ms: None,
@@ -27,13 +28,20 @@ impl ToolCall {
     /// The arguments, a JSON object, sent byte for byte.
     #[must_use]
     pub fn arguments(self, json: impl Into<String>) -> ToolCall {
-        ToolCall { arguments: Some(json.into()), ..self }
+        ToolCall { arguments: json.into(), ..self }
     }
 
     /// The request's `_meta`, a JSON object, sent byte for byte.
     #[must_use]
     pub fn meta(self, json: impl Into<String>) -> ToolCall {
-        ToolCall { meta: Some(json.into()), ..self }
+        ToolCall { meta: json.into(), ..self }
+    }
+
+    /// Continues a call that the server suspended: a JSON object with its `requestState` and the
+    /// `inputResponses` to what it asked for.
+    #[must_use]
+    pub fn continuation(self, json: impl Into<String>) -> ToolCall {
+        ToolCall { continuation: json.into(), ..self }
     }
 
     /// Asks the server for progress.

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host_tests::ledger::http::{End, HttpLedger, Step};
 use host_tests::{COMPONENT, HTTP_TRANSPORT};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -181,6 +182,47 @@ fn a_call_that_the_user_interrupts_has_its_verdict_all_the_same() {
     let ran = Ran::of(call.wait_with_output().expect("it ends"));
     assert_eq!(ran.lines()[0]["cause"], json!({"kind": "cancelled"}));
     assert_eq!(ran.status, 3);
+}
+
+/// A server over HTTP, for as long as `use_it` runs.
+fn over_http<R>(server: impl FnOnce(HttpLedger) -> HttpLedger, use_it: impl FnOnce(&HttpLedger) -> R) -> R {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("it starts");
+    let server = server(runtime.block_on(HttpLedger::start()).expect("a port is free"));
+    use_it(&server)
+}
+
+#[test]
+fn a_server_may_be_a_url() {
+    let server = |server: HttpLedger| server.authorization("Bearer hush", "Bearer");
+    over_http(server, |server| {
+        let url = server.url();
+        let call =
+            |rest: &[&str]| noreplay(&[&["call", "--json", "--tool", "pay", "--http", &url], rest].concat());
+        let ran = call(&["--args", r#"{"amount":5}"#, "--header", "Authorization: Bearer hush"]);
+        assert_eq!((&ran.lines()[0]["verdict"], ran.status), (&json!("ok"), 0), "{}", ran.stdout);
+        assert_eq!(server.ledger().count("pay"), 1);
+
+        let ran = call(&["--header", "Authorization: Bearer hushed"]);
+        assert_eq!((&ran.lines()[0]["verdict"], ran.status), (&json!("not-executed"), 4), "{}", ran.stdout);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hushed"));
+        assert_eq!(server.ledger().count("pay"), 1);
+    });
+}
+
+#[test]
+fn a_call_over_http_whose_answer_is_lost_is_unknown_and_made_once() {
+    let lose = [Step::Execute, Step::End(End::Reset)];
+    over_http(
+        |server| server.on_tool("pay", 1, lose),
+        |server| {
+            let ran = noreplay(&["call", "--json", "--tool", "pay", "--http", &server.url()]);
+            let line = ran.lines().pop().expect("a line");
+            assert_eq!((&line["verdict"], ran.status), (&json!("unknown-outcome"), 3), "{line}");
+            assert_eq!(line["cause"]["failure"]["kind"], "connection-reset", "{line}");
+            assert_eq!((server.ledger().count("pay"), server.traffic().calls("pay").len()), (1, 1));
+        },
+    );
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub(super) fn options_out(options: policy::Options) -> types::Options {
             protocol_version: initialised.revision.as_str().to_owned(),
             first_request: initialised.first_request,
         }),
+        protocol: None,
         resend: match options.resend {
             policy::Resend::Never => types::Resend::Never,
             policy::Resend::Proven => types::Resend::Proven,
@@ -73,10 +74,17 @@ pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Optio
             types::Ownership::CallerManaged => policy::Ownership::CallerManaged,
         },
         initialised: options.initialised.map(|initialised| policy::Initialised {
-            // A revision that this client does not know is spoken as the newest that it does.
-            revision: Revision::parse(&initialised.protocol_version).unwrap_or(Revision::LATEST),
+            // A revision that this client does not know is spoken as the newest that has sessions.
+            revision: Revision::parse(&initialised.protocol_version).unwrap_or(Revision::LATEST_LEGACY),
             first_request: initialised.first_request,
         }),
+        protocol: match options.protocol {
+            None => policy::Protocol::Any,
+            Some(name) => match Revision::parse(&name) {
+                Some(revision) => policy::Protocol::Only(revision),
+                None => policy::Protocol::Unknown(name),
+            },
+        },
         resend: match options.resend {
             types::Resend::Never => policy::Resend::Never,
             types::Resend::Proven => policy::Resend::Proven,
@@ -107,12 +115,18 @@ pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Optio
     }
 }
 
+/// The empty string leaves a member out.
+fn given(json: String) -> Option<String> {
+    (!json.is_empty()).then_some(json)
+}
+
 pub(super) fn tool_call(call: client::ToolCall) -> session::ToolCall {
     session::ToolCall {
         name: call.name,
         key: call.key,
-        arguments: call.arguments,
-        meta: call.meta,
+        arguments: given(call.arguments),
+        meta: given(call.meta),
+        continuation: given(call.continuation),
         progress: call.progress,
         task: (call.task_ttl_ms > 0).then(|| from_millis(call.task_ttl_ms)),
         timeout: call.timeout_ms.map(from_millis),
@@ -125,7 +139,7 @@ pub(super) fn outgoing(message: message::Outgoing) -> transport::Outgoing {
         method: message.method.to_owned(),
         request: message.request.map(|request| request.0),
         protocol_version: message.revision.map(|revision| revision.as_str().to_owned()),
-        headers: Vec::new(),
+        headers: message.headers,
     }
 }
 

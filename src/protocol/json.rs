@@ -52,6 +52,11 @@ impl<'a> Raw<'a> {
         Ok(Self(text.trim_ascii()))
     }
 
+    /// A value that was read before.
+    pub(super) fn new(text: &'a str) -> Self {
+        Self(text)
+    }
+
     /// Its text, without space around it.
     pub fn get(self) -> &'a str {
         self.0
@@ -83,15 +88,20 @@ impl Object {
         Ok(Self(on_one_line(object)))
     }
 
+    /// One that is known to be sound, and one line.
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+
     /// The object's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it has a member of this name.
-    pub fn has(&self, name: &str) -> bool {
+    /// Whether it has a member of one of these names.
+    pub fn has(&self, names: &[&str]) -> bool {
         let mut found = false;
-        let read = members(&self.0, &mut |member, _| found |= member == name);
+        let read = members(&self.0, &mut |member, _| found |= names.contains(&member));
         found && read.is_ok()
     }
 
@@ -192,6 +202,18 @@ pub fn members<'a>(text: &'a str, each: &mut dyn FnMut(&str, Raw<'a>)) -> Result
         Some(())
     });
     read.ok_or_else(|| error_in(text, JsonError::NotAnObject))
+}
+
+/// The member of this name, the last if there are several; none if it has none, or is no object.
+pub fn member<'a>(object: &'a str, wanted: &str) -> Option<Raw<'a>> {
+    let mut found = None;
+    let read = members(object, &mut |name, value| {
+        if name == wanted {
+            found = Some(value);
+        }
+    });
+    read.ok()?;
+    found
 }
 
 /// Reads an array, and hands each element to `each` as it stands: however many there are, none is kept.

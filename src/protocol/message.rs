@@ -3,8 +3,11 @@
 use crate::prelude::*;
 use crate::text::text;
 
+use super::handshake::Implementation;
+use super::header;
 use super::json::{Object, on_one_line, push_string};
 use super::jsonrpc::RequestId;
+use super::param_headers;
 use super::revision::Revision;
 
 /// A message on its way to the transport.
@@ -20,6 +23,28 @@ pub struct Outgoing {
     pub request: Option<RequestId>,
     /// The revision in force, once it is negotiated.
     pub revision: Option<Revision>,
+    /// The headers that the revision asks for, for transports that have them.
+    pub headers: Vec<(String, String)>,
+}
+
+/// How a message is put: what differs by revision, and who speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect<'a> {
+    /// The revision in force.
+    pub revision: Revision,
+    /// What the client says it is.
+    pub client: &'a Implementation,
+}
+
+impl Dialect<'_> {
+    /// A finished message.
+    fn outgoing(self, bytes: Vec<u8>, method: &'static str, request: Option<RequestId>) -> Outgoing {
+        let mut headers = Vec::new();
+        if self.revision.is_modern() {
+            headers.push(("Mcp-Method".to_owned(), method.to_owned()));
+        }
+        Outgoing { bytes, method, request, revision: Some(self.revision), headers }
+    }
 }
 
 /// What a `tools/call` carries, checked.
@@ -35,86 +60,149 @@ pub struct Invocation {
     pub progress: bool,
     /// Asks for a task whose result is kept for so many milliseconds, where the revision has tasks.
     pub task: Option<u64>,
+    /// The members that continue a call which the server suspended.
+    pub continuation: Option<Object>,
 }
 
-/// A `tools/call` request.
-pub fn tools_call(id: RequestId, call: &Invocation, revision: Revision) -> Outgoing {
-    let size = |object: &Option<Object>| object.as_ref().map_or(0, |object| object.as_str().len());
-    let mut out = request("tools/call", id, 128 + call.tool.len() + size(&call.arguments) + size(&call.meta));
-    push(&mut out, ",\"params\":{\"name\":");
-    push_string(&mut out, &call.tool);
-    if let Some(arguments) = &call.arguments {
-        push(&mut out, ",\"arguments\":");
-        push(&mut out, arguments.as_str());
-    }
-    if let Some(ttl) = call.task.filter(|_| revision.has_tasks()) {
-        push(&mut out, ",\"task\":{\"ttl\":");
-        push(&mut out, &text!("{}", ttl));
-        push(&mut out, "}");
-    }
-    push_meta(&mut out, id, call);
-    push(&mut out, "}}");
-    Outgoing { bytes: out, method: "tools/call", request: Some(id), revision: Some(revision) }
+/// The `params` of a request, as they are written: left out if there are none.
+struct Params {
+    out: Vec<u8>,
+    open: bool,
 }
 
-/// The caller's `_meta`, byte for byte; a progress token goes in front of its members.
-fn push_meta(out: &mut Vec<u8>, id: RequestId, call: &Invocation) {
-    match (&call.meta, call.progress) {
-        (None, false) => {}
-        (Some(meta), false) => {
-            push(out, ",\"_meta\":");
-            push(out, meta.as_str());
-        }
-        (meta, true) => {
-            push(out, ",\"_meta\":{\"progressToken\":");
-            push(out, &text!("{}", id.0));
-            let members = meta.as_ref().map_or("", Object::members);
-            if !members.is_empty() {
-                push(out, ",");
-                push(out, members);
+impl Params {
+    fn of(out: Vec<u8>) -> Self {
+        Self { out, open: false }
+    }
+
+    /// Begins the next member, whose value is to follow.
+    fn member(&mut self, name: &str) -> &mut Vec<u8> {
+        self.separate();
+        push_name(&mut self.out, name);
+        &mut self.out
+    }
+
+    fn separate(&mut self) {
+        push(&mut self.out, if self.open { "," } else { ",\"params\":{" });
+        self.open = true;
+    }
+
+    /// What a modern request says of itself, a progress token, and the caller's own `_meta`, byte for byte.
+    fn meta(&mut self, dialect: Dialect<'_>, progress: Option<RequestId>, meta: Option<&Object>) {
+        let modern = dialect.revision.is_modern();
+        if !modern && progress.is_none() {
+            if let Some(meta) = meta {
+                push(self.member("_meta"), meta.as_str());
             }
-            push(out, "}");
+            return;
+        }
+        let out = self.member("_meta");
+        let mut next = "{";
+        if modern {
+            push(out, "{");
+            push_name(out, VERSION);
+            push_string(out, dialect.revision.as_str());
+            push(out, ",");
+            push_name(out, CAPABILITIES);
+            push(out, "{},");
+            push_name(out, CLIENT);
+            dialect.client.push(out);
+            next = ",";
+        }
+        if let Some(token) = progress {
+            push(out, next);
+            push(out, "\"progressToken\":");
+            push(out, &text!("{}", token.0));
+            next = ",";
+        }
+        if let Some(members) = meta.map(Object::members).filter(|members| !members.is_empty()) {
+            push(out, next);
+            push(out, members);
+        }
+        push(out, "}");
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        push(&mut self.out, if self.open { "}}" } else { "}" });
+        self.out
+    }
+}
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+
+/// The members of `_meta` that only the client itself may write.
+pub const OWN_META: [&str; 3] = [VERSION, CAPABILITIES, CLIENT];
+
+/// A `tools/call` request. `tool` is the tool's whole entry, if it wants arguments as headers too.
+pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: Option<&str>) -> Outgoing {
+    let size = |object: &Option<Object>| object.as_ref().map_or(0, |object| object.as_str().len());
+    let sizes = size(&call.arguments) + size(&call.meta) + size(&call.continuation);
+    let mut params = Params::of(request("tools/call", id, 384 + call.tool.len() + sizes));
+    push_string(params.member("name"), &call.tool);
+    if let Some(arguments) = &call.arguments {
+        push(params.member("arguments"), arguments.as_str());
+    }
+    if let Some(ttl) = call.task.filter(|_| dialect.revision.has_tasks()) {
+        let out = params.member("task");
+        push(out, "{\"ttl\":");
+        push(out, &text!("{}", ttl));
+        push(out, "}");
+    }
+    if let Some(continuation) = &call.continuation {
+        params.separate();
+        push(&mut params.out, continuation.members());
+    }
+    params.meta(dialect, call.progress.then_some(id), call.meta.as_ref());
+    let mut message = dialect.outgoing(params.end(), "tools/call", Some(id));
+    if dialect.revision.is_modern() {
+        message.headers.push(("Mcp-Name".to_owned(), header::value(&call.tool)));
+        let arguments = Some(call.arguments.as_ref().map_or("", Object::as_str));
+        if let Some(Ok(mut wanted)) = tool.map(|tool| param_headers::of_tool(tool, arguments)) {
+            message.headers.append(&mut wanted);
         }
     }
+    message
 }
 
 /// A `tools/list` request for one page.
-pub fn tools_list(id: RequestId, cursor: Option<&str>, revision: Revision) -> Outgoing {
-    let mut out = request("tools/list", id, 128);
+pub fn tools_list(id: RequestId, cursor: Option<&str>, dialect: Dialect<'_>) -> Outgoing {
+    let mut params = Params::of(request("tools/list", id, 384));
     if let Some(cursor) = cursor {
-        push(&mut out, ",\"params\":{\"cursor\":");
-        push_string(&mut out, cursor);
-        push(&mut out, "}");
+        push_string(params.member("cursor"), cursor);
     }
-    push(&mut out, "}");
-    Outgoing { bytes: out, method: "tools/list", request: Some(id), revision: Some(revision) }
+    params.meta(dialect, None, None);
+    dialect.outgoing(params.end(), "tools/list", Some(id))
+}
+
+/// The `server/discover` request: what a server of 2026-07-28 knows, and an older one does not.
+pub fn discover(id: RequestId, client: &Implementation) -> Outgoing {
+    let dialect = Dialect { revision: Revision::LATEST, client };
+    let mut params = Params::of(request("server/discover", id, 384));
+    params.meta(dialect, None, None);
+    dialect.outgoing(params.end(), "server/discover", Some(id))
 }
 
 /// A request about a task: for its result, which waits until there is one, or to cancel it.
-pub fn of_task(method: &'static str, id: RequestId, task: &str, revision: Revision) -> Outgoing {
-    let mut out = request(method, id, 128 + task.len());
-    push(&mut out, ",\"params\":{\"taskId\":");
-    push_string(&mut out, task);
-    push(&mut out, "}}");
-    Outgoing { bytes: out, method, request: Some(id), revision: Some(revision) }
+pub fn of_task(method: &'static str, id: RequestId, task: &str, dialect: Dialect<'_>) -> Outgoing {
+    let mut params = Params::of(request(method, id, 128 + task.len()));
+    push_string(params.member("taskId"), task);
+    dialect.outgoing(params.end(), method, Some(id))
 }
 
 /// A `notifications/cancelled` for a request of ours.
-pub fn cancelled(id: RequestId, reason: &str, revision: Revision) -> Outgoing {
-    let mut out = notification("notifications/cancelled");
-    push(&mut out, ",\"params\":{\"requestId\":");
-    push(&mut out, &text!("{}", id.0));
-    push(&mut out, ",\"reason\":");
-    push_string(&mut out, reason);
-    push(&mut out, "}}");
-    Outgoing { bytes: out, method: "notifications/cancelled", request: None, revision: Some(revision) }
+pub fn cancelled(id: RequestId, reason: &str, dialect: Dialect<'_>) -> Outgoing {
+    let mut params = Params::of(notification("notifications/cancelled"));
+    push(params.member("requestId"), &text!("{}", id.0));
+    push_string(params.member("reason"), reason);
+    dialect.outgoing(params.end(), "notifications/cancelled", None)
 }
 
 /// The notification that ends a handshake.
-pub fn initialized(revision: Revision) -> Outgoing {
-    let mut out = notification("notifications/initialized");
-    push(&mut out, "}");
-    Outgoing { bytes: out, method: "notifications/initialized", request: None, revision: Some(revision) }
+pub fn initialized(dialect: Dialect<'_>) -> Outgoing {
+    let params = Params::of(notification("notifications/initialized"));
+    dialect.outgoing(params.end(), "notifications/initialized", None)
 }
 
 /// The answer to a server's request: `{}` to `ping`, a refusal to anything else. `id` is its id as
@@ -128,7 +216,7 @@ pub fn answer(id: &str, method: &str, revision: Option<Revision>) -> Outgoing {
     } else {
         push(&mut out, ",\"error\":{\"code\":-32601,\"message\":\"not supported by this client\"}}");
     }
-    Outgoing { bytes: out, method: "", request: None, revision }
+    Outgoing { bytes: out, method: "", request: None, revision, headers: Vec::new() }
 }
 
 /// A request without params, its last brace open.
@@ -154,6 +242,13 @@ pub(super) fn push(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// The name of a member, which needs no escapes.
+fn push_name(out: &mut Vec<u8>, name: &str) {
+    push(out, "\"");
+    push(out, name);
+    push(out, "\":");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,8 +265,14 @@ mod tests {
             meta: meta.map(object),
             progress,
             task: None,
+            continuation: None,
         };
-        text(tools_call(RequestId(7), &call, Revision::LATEST))
+        text(tools_call(RequestId(7), &call, of(Revision::LATEST_LEGACY), None))
+    }
+
+    fn of(revision: Revision) -> Dialect<'static> {
+        static CLIENT: Implementation = Implementation { name: String::new(), version: String::new() };
+        Dialect { revision, client: &CLIENT }
     }
 
     #[test]
@@ -194,12 +295,17 @@ mod tests {
 
     #[test]
     fn the_others_are_valid_json_on_one_line() {
+        let [old, new] = [Revision::LATEST_LEGACY, Revision::LATEST].map(of);
         for outgoing in [
-            tools_list(RequestId(1), None, Revision::LATEST),
-            tools_list(RequestId(1), Some("a\n\"b"), Revision::LATEST),
-            of_task("tasks/result", RequestId(1), "a\n\"b", Revision::LATEST),
-            cancelled(RequestId(1), "deadline", Revision::LATEST),
-            initialized(Revision::LATEST),
+            tools_list(RequestId(1), None, old),
+            tools_list(RequestId(1), Some("a\n\"b"), old),
+            tools_list(RequestId(1), None, new),
+            tools_list(RequestId(1), Some("a\n\"b"), new),
+            discover(RequestId(1), new.client),
+            of_task("tasks/result", RequestId(1), "a\n\"b", old),
+            cancelled(RequestId(1), "deadline", old),
+            cancelled(RequestId(1), "deadline", new),
+            initialized(old),
             answer("\"s1\"", "ping", None),
             answer("{\n}", "roots/list", None),
         ] {
@@ -207,5 +313,39 @@ mod tests {
             assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
             assert!(!text.contains('\n'), "{text}");
         }
+    }
+
+    /// 2026-07-28: each request says what it is, and its headers say the same.
+    #[test]
+    fn a_modern_call_speaks_for_itself() {
+        let client = Implementation { name: "c".to_owned(), version: "1".to_owned() };
+        let object = |text: &str| Object::parse(text.to_owned()).unwrap();
+        let call = Invocation {
+            tool: "p\u{e9}".to_owned(),
+            arguments: Some(object(r#"{"a": 1}"#)),
+            meta: Some(object(r#"{ "key":"k", "n":1e400}"#)),
+            progress: true,
+            task: Some(1),
+            continuation: Some(object(r#"{"requestState":"s\u0041"}"#)),
+        };
+        let dialect = Dialect { revision: Revision::V2026_07_28, client: &client };
+        let message = tools_call(RequestId(7), &call, dialect, None);
+        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = [named("Mcp-Method", "tools/call"), named("Mcp-Name", "=?base64?cMOp?=")];
+        assert_eq!(
+            (message.headers.as_slice(), message.revision),
+            (&headers[..], Some(Revision::V2026_07_28))
+        );
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
+        assert_eq!(
+            text(message),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"pé","arguments":{{"a": 1}},"requestState":"s\u0041",{meta},"progressToken":7,"key":"k", "n":1e400}}}}}}"#
+            )
+        );
+        assert_eq!(
+            text(discover(RequestId(1), &client)),
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}}}"#)
+        );
     }
 }

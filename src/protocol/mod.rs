@@ -1,9 +1,11 @@
 //! MCP on the wire: JSON-RPC in and out, and what differs by revision in one place.
 
 pub mod handshake;
+mod header;
 pub mod json;
 pub mod jsonrpc;
 pub mod message;
+pub mod param_headers;
 pub mod revision;
 pub mod tool_list;
 pub mod tool_result;

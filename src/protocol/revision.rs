@@ -11,17 +11,23 @@ pub enum Revision {
     V2025_06_18,
     /// Resumable POST streams; the first tasks.
     V2025_11_25,
+    /// No handshake, no session: each request speaks for itself.
+    V2026_07_28,
 }
 
 impl Revision {
     /// Every revision, oldest first.
-    pub const ALL: [Self; 4] = [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
 
     /// The oldest.
     pub const OLDEST: Self = Self::V2024_11_05;
 
-    /// The newest, which the handshake offers.
-    pub const LATEST: Self = Self::V2025_11_25;
+    /// The newest that begins with `initialize`, which offers it.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The newest.
+    pub const LATEST: Self = Self::V2026_07_28;
 
     /// The revision of this name; `None` if this client does not speak it.
     pub fn parse(name: &str) -> Option<Self> {
@@ -35,7 +41,13 @@ impl Revision {
             Self::V2025_03_26 => "2025-03-26",
             Self::V2025_06_18 => "2025-06-18",
             Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
         }
+    }
+
+    /// Whether each request speaks for itself, and `server/discover` takes the place of `initialize`.
+    pub const fn is_modern(self) -> bool {
+        matches!(self, Self::V2026_07_28)
     }
 
     /// Whether a call may ask to be run as a task.

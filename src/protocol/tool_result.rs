@@ -24,6 +24,8 @@ pub struct Reading {
     pub is_error: bool,
     /// The server suspended the call and asks for input.
     pub input_required: bool,
+    /// It is of a type that nobody knows.
+    pub unknown_type: bool,
     /// There is a member `task`: the id in it, or none if it has none that can be used.
     pub task: Option<Option<String>>,
     /// What is odd.
@@ -47,7 +49,10 @@ pub fn read(result: Raw<'_>) -> Reading {
         ("isError", "false" | "null") | ("resultType", "\"complete\"") => {}
         ("isError", _) => reading.warn("`isError` is not a boolean"),
         ("resultType", "\"input_required\"") => reading.input_required = true,
-        ("resultType", _) => reading.warn("`resultType` is unknown"),
+        ("resultType", _) => {
+            reading.unknown_type = true;
+            reading.warn("`resultType` is unknown");
+        }
         ("content", _) => content = Some(value),
         ("task", _) => reading.task = Some(task_id(value)),
         _ => {}
@@ -63,27 +68,14 @@ pub fn read(result: Raw<'_>) -> Reading {
 
 /// The id of a task, where it is no empty one and of a bearable length.
 fn task_id(task: Raw<'_>) -> Option<String> {
-    let mut id = None;
-    let object = json::members(task.get(), &mut |name, value| {
-        if name == "taskId" {
-            id = json::string(value);
-        }
-    });
-    object.ok()?;
+    let id = json::string(json::member(task.get(), "taskId")?);
     id.filter(|id| (1..=LONGEST_TASK_ID).contains(&id.len()))
 }
 
 fn read_content(content: Raw<'_>, reading: &mut Reading) {
     let mut index = 0_usize;
     let array = json::elements(content.get(), &mut |block| {
-        let mut kind = None;
-        // What is no object has no type.
-        let _ = json::members(block.get(), &mut |name, value| {
-            if name == "type" {
-                kind = Some(value.get());
-            }
-        });
-        match kind {
+        match json::member(block.get(), "type").map(Raw::get) {
             None => reading.warn(&text!("content block {} has no type", index)),
             Some(kind) if !BLOCKS.contains(&kind) => {
                 let kind = cut(kind.trim_matches('"'), 64);

@@ -4,14 +4,17 @@
 //!   [`HandedOver`], which has none.
 //! - A call comes back from there only by [`HandedOver::retry`], which consumes a [`Permit`]: proof
 //!   that the attempt did not run, or a grant of the caller's.
+//! - Or by [`HandedOver::go_on`], which consumes what the server [`Asked`] for in its answer to that attempt.
 //! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
 
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::json::{self, Object, Raw};
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message::{self, Invocation, Outgoing};
-use crate::protocol::revision::Revision;
+use crate::protocol::message::{self, Dialect, Invocation, Outgoing};
+
+use crate::text::text;
 
 use super::policy::{Permit, Spent};
 use super::time::Instant;
@@ -116,9 +119,15 @@ impl Ready {
     }
 
     /// Gives the message away. From here on the call may have run.
-    pub fn hand_over(self, attempt: Attempt, revision: Revision, keep: bool) -> (Outgoing, HandedOver) {
-        let message = message::tools_call(attempt.request, &self.0, revision);
-        let task = if self.0.task.is_some() && revision.has_tasks() { Task::Asked } else { Task::No };
+    pub fn hand_over(
+        self,
+        attempt: Attempt,
+        dialect: Dialect<'_>,
+        tool: Option<&str>,
+        keep: bool,
+    ) -> (Outgoing, HandedOver) {
+        let message = message::tools_call(attempt.request, &self.0, dialect, tool);
+        let task = if self.0.task.is_some() && dialect.revision.has_tasks() { Task::Asked } else { Task::No };
         let kept = keep.then_some(self.0);
         (message, HandedOver { attempt, stage: Stage::HandingOver, kept, task })
     }
@@ -159,13 +168,56 @@ impl HandedOver {
         self.stage >= Stage::Answering
     }
 
+    /// Makes the call ready to go on as the server asked; as it is if nothing was kept of it. The next attempt
+    /// is no replay: the server answered this one, and asked for just that.
+    pub fn go_on(mut self, asked: Asked) -> Result<Ready, Self> {
+        match self.kept.take() {
+            Some(mut invocation) => {
+                invocation.continuation = Some(asked.0);
+                Ok(Ready(invocation))
+            }
+            None => Err(self),
+        }
+    }
+
     /// Makes the call ready again, for one more attempt; as it is if nothing was kept for one.
     pub fn retry(mut self, _spent: Permit) -> Result<Ready, Self> {
         self.kept.take().map(Ready).ok_or(self)
     }
 }
 
+/// What a server that suspended a call asks for: the state that it gave, and nothing else. It is read from
+/// the answer to an attempt, and used once.
+#[derive(Debug)]
+pub struct Asked(Object);
+
+impl Asked {
+    /// Reads a result that asks for input; none if it asks for what a caller must give.
+    pub fn read(result: Raw<'_>) -> Option<Self> {
+        let (mut state, mut requests) = (None, false);
+        let object = json::members(result.get(), &mut |name, value| match name {
+            "requestState" if value.get().starts_with('"') => state = Some(value.get()),
+            "inputRequests" => requests |= !matches!(value.get(), "null" | "{}"),
+            _ => {}
+        });
+        object.ok()?;
+        let state = state.filter(|_| !requests)?;
+        // The state goes back as it stands, whatever is in it.
+        Some(Self(Object::new(text!("{}\"requestState\":{}{}", "{", state, "}"))))
+    }
+}
+
 impl Call {
+    /// Whether its next message continues what the server suspended, or its last one did.
+    pub fn is_continuation(&self) -> bool {
+        let invocation = match &self.state {
+            State::Ready(ready) => Some(&ready.0),
+            State::HandedOver(handed_over) => handed_over.kept.as_ref(),
+            State::Moving => None,
+        };
+        invocation.is_some_and(|invocation| invocation.continuation.is_some())
+    }
+
     /// How far the call is known to have come, all attempts taken together.
     pub fn stage(&self) -> Stage {
         let now = match &self.state {

@@ -3,12 +3,13 @@
 use core::time::Duration;
 
 use crate::prelude::*;
-use crate::protocol::json::Object;
+use crate::protocol::json::{self, Object};
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message::{self, Invocation};
+use crate::protocol::message::{self, Dialect, Invocation};
+use crate::protocol::revision::Revision;
 use crate::text::text;
 
-use super::call::{Call, Doubt, Ending, Ready, State, Task};
+use super::call::{Asked, Call, Doubt, Ending, Ready, State, Task};
 use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
@@ -34,6 +35,8 @@ pub struct ToolCall {
     pub arguments: Option<String>,
     /// A JSON object.
     pub meta: Option<String>,
+    /// A JSON object: what continues a call that the server suspended.
+    pub continuation: Option<String>,
     /// Whether to ask for progress.
     pub progress: bool,
     /// Asks for a task whose result the server keeps for so long.
@@ -53,16 +56,27 @@ impl Session {
         if !self.open {
             return Err(NotExecuted::Closed);
         }
-        let ToolCall { name, key, arguments, meta, progress, task, timeout } = call;
+        let ToolCall { name, key, arguments, meta, continuation, progress, task, timeout } = call;
         let invocation = Invocation {
             arguments: self.object("arguments", arguments)?,
             meta: self.object("meta", meta)?,
+            continuation: self.object("continuation", continuation)?,
             tool: name,
             progress,
             task: task.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
         };
-        if progress && invocation.meta.as_ref().is_some_and(|meta| meta.has("progressToken")) {
-            let reason = "`meta` has a `progressToken` already: that of `progress` would be a second";
+        if let Some(meta) = &invocation.meta {
+            if progress && meta.has(&["progressToken"]) {
+                let reason = "`meta` has a `progressToken` already: that of `progress` would be a second";
+                return Err(NotExecuted::InvalidCall(reason.to_owned()));
+            }
+            if meta.has(&message::OWN_META) {
+                let reason = "`meta` has a member that tells of the client, which is the client's to write";
+                return Err(NotExecuted::InvalidCall(reason.to_owned()));
+            }
+        }
+        if invocation.continuation.as_ref().is_some_and(|object| !is_continuation(object)) {
+            let reason = "`continuation` holds something else than `inputResponses` and `requestState`";
             return Err(NotExecuted::InvalidCall(reason.to_owned()));
         }
         if key.as_ref().is_some_and(|key| key.len() > keys::LONGEST) {
@@ -152,24 +166,46 @@ impl Session {
     /// Tells the server, once, that nobody waits for this request any more, and the transport too.
     pub(super) fn stop_waiting(&mut self, attempt: Attempt, reason: &str) {
         let Attempt { generation, request } = attempt;
-        let Some(revision) = self.connections.get(&generation).and_then(|up| up.revision()) else {
+        let Some(revision) = self.revision(generation) else {
             return;
         };
-        self.control(generation, message::cancelled(request, reason, revision));
+        let message = message::cancelled(request, reason, self.dialect(revision));
+        self.control(generation, message);
+        // Over HTTP it is the end of its stream that tells.
+        if revision.is_modern() {
+            self.actions.push(Action::Abandon { generation, request });
+        }
+    }
+
+    /// Nobody waits for the answer to a request any more.
+    pub(super) fn forget_request(&mut self, request: RequestId) {
+        if let Some(out) = self.requests.remove(&request) {
+            self.actions.push(Action::Abandon { generation: out.generation, request });
+        }
     }
 
     /// Gives a call's message away.
     pub(super) fn hand_over(&mut self, generation: Generation, id: CallId) -> Option<Action> {
-        let revision = self.connections.get(&generation)?.revision()?;
+        let revision = self.revision(generation)?;
         let call = self.calls.get_mut(&id)?;
+        if !revision.is_modern() && call.is_continuation() {
+            let reason = "the server speaks a protocol revision without continuations";
+            self.call_cannot_connect(id, NotExecuted::InvalidCall(reason.to_owned()));
+            return self.poll_action();
+        }
         let State::Ready(ready) = core::mem::replace(&mut call.state, State::Moving) else {
             return None;
         };
         let request = self.ids.request();
         let attempt = Attempt { generation, request };
         // What no policy can bring back need not be kept.
-        let keep = self.options.resend != Resend::Never || self.options.granted(&call.tool) > 0;
-        let (message, handed_over) = ready.hand_over(attempt, revision, keep);
+        let keep = self.options.resend != Resend::Never
+            || self.options.granted(&call.tool) > 0
+            || revision.is_modern();
+        let tool = self.marked.iter().find(|(tool, _)| *tool == call.tool);
+        let tool = tool.map(|(_, entry)| entry.as_str());
+        let dialect = Dialect { revision, client: &self.options.client };
+        let (message, handed_over) = ready.hand_over(attempt, dialect, tool, keep);
         call.state = State::HandedOver(handed_over);
         call.attempts += 1;
         self.requests.insert(request, Awaited { generation, purpose: Purpose::Call(id) });
@@ -186,6 +222,8 @@ impl Session {
         result: Result<Delivery, SendError>,
     ) {
         let granted = self.calls.get(&id).map_or(0, |call| self.options.granted(&call.tool));
+        // Any answer to a modern call may ask for its continuation.
+        let modern = self.revision(attempt.generation).is_some_and(Revision::is_modern);
         let Some(State::HandedOver(handed_over)) = self.calls.get_mut(&id).map(|call| &mut call.state) else {
             return;
         };
@@ -199,7 +237,7 @@ impl Session {
                     Delivery::HandedOver => Stage::HandedOver,
                     Delivery::Accepted => Stage::Accepted,
                 });
-                if granted == 0 {
+                if granted == 0 && !modern {
                     handed_over.settle();
                 }
                 return;
@@ -273,9 +311,9 @@ impl Session {
         let Some(mut call) = self.calls.remove(&id) else {
             return;
         };
-        let permit = (now < call.deadline && self.may_have_link(now))
-            .then(|| self.options.permit_replay(&call.tool, &mut call.spent))
-            .flatten();
+        // What continues a call is given once: no grant is for a second time.
+        let may_go_on = now < call.deadline && !call.is_continuation() && self.may_have_link(now);
+        let permit = may_go_on.then(|| self.options.permit_replay(&call.tool, &mut call.spent)).flatten();
         // How far any attempt came: an earlier one may have come further.
         let stage = call.stage();
         if let Some(permit) = permit
@@ -296,6 +334,37 @@ impl Session {
             }
         }
         self.end(*call, Ending::Unknown(cause));
+    }
+
+    /// The server suspended a call. What it asked for is sent, if that is only the state that it gave.
+    pub(super) fn call_suspended(
+        &mut self,
+        now: Instant,
+        id: CallId,
+        request: RequestId,
+        json: String,
+        asked: Option<Asked>,
+    ) {
+        let may_go_on = self.is_current(id, request) && self.may_have_link(now);
+        if may_go_on
+            && let Some(asked) = asked
+            && let Some(call) = self.calls.get_mut(&id)
+            && now < call.deadline
+            && call.spent.continues()
+            && let State::HandedOver(handed_over) = core::mem::replace(&mut call.state, State::Moving)
+        {
+            match handed_over.go_on(asked) {
+                Ok(ready) => {
+                    // It began, whatever becomes of the rest.
+                    call.doubt = Some(Doubt { stage: Stage::Answered, cause: Cause::InputRequired(json) });
+                    call.state = State::Ready(ready);
+                    self.queue.insert(0, Queued::Call(id));
+                    return self.want_link(now);
+                }
+                Err(handed_over) => call.state = State::HandedOver(handed_over),
+            }
+        }
+        self.answer_leaves_unknown(now, id, request, Cause::InputRequired(json));
     }
 
     /// Whether this request is the attempt of the call that is out, and not an earlier one.
@@ -374,7 +443,7 @@ impl Session {
         let none_to_come = awaited.is_empty();
         if let Some(forgotten) = self.unsettled.add(unknown, awaited, task) {
             for request in &forgotten.awaited {
-                self.requests.remove(request);
+                self.forget_request(*request);
             }
             self.nothing_to_reconcile(forgotten.call, true);
         }
@@ -401,4 +470,16 @@ impl Session {
     fn may_have_link(&self, now: Instant) -> bool {
         !matches!(self.link, Link::Down) || self.may_connect(now).is_ok()
     }
+}
+
+/// Whether an object says how to continue a call, and nothing else.
+fn is_continuation(object: &Object) -> bool {
+    let mut members = (0, 0, 0);
+    // It is an object.
+    let _ = json::members(object.as_str(), &mut |name, _| match name {
+        "inputResponses" => members.0 += 1,
+        "requestState" => members.1 += 1,
+        _ => members.2 += 1,
+    });
+    matches!(members, (1, 0 | 1, 0) | (0, 1, 0))
 }

@@ -1,18 +1,18 @@
 //! What arrives, and whom it concerns.
 
 use crate::prelude::*;
-use crate::protocol::handshake::UNREADABLE;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId, decimal};
+use crate::protocol::revision::Revision;
 use crate::protocol::{message, tool_result};
 use crate::text::{cut, text};
 
-use super::call::{HandedOver, State, Task};
+use super::call::{Asked, HandedOver, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
-    Attempt, CallId, Cause, Failure, FailureKind, Generation, HandshakeFailure, Outcome, ReadError, RpcError,
-    Stage, ToolResult, Undecodable,
+    Attempt, CallId, Cause, Failure, FailureKind, Generation, Outcome, ReadError, RpcError, Stage,
+    ToolResult, Undecodable,
 };
 use super::{Incoming, Purpose, Session, Timer};
 
@@ -78,7 +78,7 @@ impl Session {
                 }
             });
         }
-        let revision = self.connections.get(&generation).and_then(|up| up.revision());
+        let revision = self.revision(generation);
         if array && revision.is_some_and(|revision| !revision.has_batches()) {
             self.events.diagnose("messages in an array, which the revision does not have");
         }
@@ -125,13 +125,13 @@ impl Session {
         match out.purpose {
             Purpose::Call(call) => self.answer_to_call(arrival, call, request, body),
             Purpose::Late(call) | Purpose::Fetch(call) => {
-                self.answer_came_late(arrival.now, call, request, body);
+                self.answer_came_late(arrival, call, request, body);
             }
             Purpose::Nothing => _ = self.requests.remove(&request),
             Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
-            Purpose::Initialize => {
+            Purpose::Handshake => {
                 self.requests.remove(&request);
-                self.initialize_answered(arrival.now, arrival.generation, body);
+                self.handshake_answered(arrival.now, arrival.generation, body);
             }
         }
     }
@@ -143,13 +143,21 @@ impl Session {
         request: RequestId,
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
+        let revision = self.revision(arrival.generation);
         let cause = match body {
-            Ok(result) => match read_answer(result, self.may_become_task(call, request)) {
+            Ok(result) => match read_answer(result, self.may_become_task(call, request), revision) {
                 Answer::Known(known) => {
                     return self.call_answered(call, |attempts| known.outcome(call, attempts));
                 }
                 Answer::Task(id) => return self.call_became_task(arrival.now, call, request, id),
-                Answer::InputRequired(input) => Cause::InputRequired(input),
+                Answer::InputRequired(input, asked) => {
+                    self.requests.remove(&request);
+                    return self.call_suspended(arrival.now, call, request, input, asked);
+                }
+                Answer::Unknown => {
+                    let reason = "a `resultType` that is unknown".to_owned();
+                    Cause::Undecodable(self.undecodable(reason, arrival.bytes))
+                }
             },
             Err(error) => match RpcError::read(error) {
                 Some(error) => Cause::AnsweredWithError(error),
@@ -208,14 +216,15 @@ impl Session {
     /// An answer to a call that had ended as unknown.
     fn answer_came_late(
         &mut self,
-        now: Instant,
+        arrival: &Arrival<'_>,
         call: CallId,
         request: RequestId,
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
         self.requests.remove(&request);
         let may_be_task = self.unsettled.may_become_task(call);
-        match body.map(|result| read_answer(result, may_be_task)) {
+        let revision = self.revision(arrival.generation);
+        match body.map(|result| read_answer(result, may_be_task, revision)) {
             Ok(Answer::Known(known)) => {
                 let attempts = self.unsettled.attempts(call).unwrap_or(1);
                 let outcome = known.outcome(call, attempts);
@@ -227,9 +236,9 @@ impl Session {
             Ok(Answer::Task(Some(id))) => {
                 self.unsettled.set_task(call, Task::Known(id));
                 self.late_answer_lost(call);
-                self.want_link(now);
+                self.want_link(arrival.now);
             }
-            Ok(Answer::Task(None) | Answer::InputRequired(_)) | Err(_) => {
+            Ok(Answer::Task(None) | Answer::InputRequired(..) | Answer::Unknown) | Err(_) => {
                 self.unsettled.set_task(call, Task::No);
                 self.events.diagnose("a late answer that leaves its call's outcome unknown");
                 self.nothing_to_reconcile(call, false);
@@ -268,9 +277,9 @@ impl Session {
                 self.requests.remove(&request);
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
             }
-            Purpose::Initialize => {
-                let reason = text!("{}{}", UNREADABLE, &unreadable.reason);
-                self.handshake_failed(arrival.now, HandshakeFailure::new(&reason));
+            Purpose::Handshake => {
+                let what = text!("cannot be read: {}", &unreadable.reason);
+                self.unanswered(arrival.now, &what, None);
             }
         }
     }
@@ -317,10 +326,7 @@ impl Session {
             }
             Purpose::Nothing => {}
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
-            Purpose::Initialize => {
-                let reason = "the answer to `initialize` was lost";
-                self.handshake_failed(now, HandshakeFailure::by(failure, reason));
-            }
+            Purpose::Handshake => self.unanswered(now, "was lost", Some(failure)),
         }
         self.sweep_connections();
     }
@@ -331,7 +337,10 @@ impl Session {
         if id.get().len() > LONGEST_ID {
             return self.events.diagnose("a request of the server's with too long an id");
         }
-        let revision = self.connections.get(&arrival.generation).and_then(|up| up.revision());
+        let revision = self.revision(arrival.generation);
+        if revision.is_some_and(Revision::is_modern) {
+            return self.events.diagnose("a request of the server's, which the revision does not have");
+        }
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
             let method = cut(method, 64);
@@ -357,14 +366,7 @@ impl Session {
     /// The call whose progress this is, and the attempt: our tokens are the attempts' ids. Callers' own
     /// tokens may be the same numbers.
     fn progress_of(&self, arrival: &Arrival<'_>, params: Raw<'_>) -> Option<(CallId, RequestId)> {
-        let mut token = None;
-        let object = json::members(params.get(), &mut |name, value| {
-            if name == "progressToken" {
-                token = decimal(value.get());
-            }
-        });
-        object.ok()?;
-        let request = token?;
+        let request = decimal(json::member(params.get(), "progressToken")?.get())?;
         let out = self.requests.get(&request)?;
         let on_its_way =
             out.generation == arrival.generation && arrival.channel.is_none_or(|channel| channel == request);
@@ -415,18 +417,24 @@ enum Answer {
     Known(Known),
     /// The call became a task, of this id; none if there is none that can be used.
     Task(Option<String>),
-    /// It only asks for input: the whole of it.
-    InputRequired(String),
+    /// It only asks for input: the whole of it, and what may continue the call.
+    InputRequired(String, Option<Asked>),
+    /// A kind of result that the revision does not have.
+    Unknown,
 }
 
-fn read_answer(result: Raw<'_>, may_be_task: bool) -> Answer {
+fn read_answer(result: Raw<'_>, may_be_task: bool, revision: Option<Revision>) -> Answer {
     let reading = tool_result::read(result);
     if let Some(id) = reading.task.filter(|_| may_be_task) {
         return Answer::Task(id);
     }
     let json = result.get().to_owned();
+    let modern = revision.is_some_and(Revision::is_modern);
     if reading.input_required {
-        return Answer::InputRequired(json);
+        return Answer::InputRequired(json, Asked::read(result).filter(|_| modern));
+    }
+    if reading.unknown_type && modern {
+        return Answer::Unknown;
     }
     Answer::Known(Known { is_error: reading.is_error, json, warnings: reading.warnings })
 }

@@ -1,15 +1,12 @@
-//! The link to the server: connect, handshake, lose, replace.
+//! The link to the server: connect, lose, replace.
 //!
 //! New messages go to one connection at most, the current one. A connection that turned out to take
 //! no more messages, while answers may still come on it, *lingers* until its calls have theirs.
 
-use core::time::Duration;
-
 use crate::prelude::*;
-use crate::protocol::handshake::{self, Server};
-use crate::protocol::json::Raw;
+use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message;
+use crate::protocol::message::Dialect;
 use crate::protocol::revision::Revision;
 use crate::table::Table;
 use crate::text::text;
@@ -18,14 +15,8 @@ use super::event::Event;
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
 use super::time::Instant;
-use super::verdict::{
-    Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError, RpcError,
-};
-use super::{Action, Awaited, Purpose, Queued, Receipt, Resolution, Session, Ticket, What};
-
-/// How long calls wait for a transport that does not return from sending `notifications/initialized`:
-/// the server has answered, so that it is a matter of order only, and a call bears its own risk.
-const INITIALIZED: Duration = Duration::from_secs(2);
+use super::verdict::{Cause, Failure, FailureKind, Generation, HandshakeFailure, NotExecuted, ReadError};
+use super::{Action, Awaited, Purpose, Queued, Resolution, Session, Ticket};
 
 /// Where new messages go.
 #[derive(Debug)]
@@ -36,6 +27,8 @@ pub(super) enum Link {
     Pausing { until: Instant },
     /// A connection is being opened.
     Connecting { generation: Generation, until: Instant },
+    /// `server/discover` is out; all of the handshake may take until `whole`.
+    Probing { generation: Generation, request: RequestId, until: Instant, whole: Instant },
     /// `initialize` is out.
     Initializing { generation: Generation, until: Instant },
     /// `notifications/initialized` is out.
@@ -51,6 +44,7 @@ impl Link {
             Self::Down | Self::Up { .. } => None,
             Self::Pausing { until }
             | Self::Connecting { until, .. }
+            | Self::Probing { until, .. }
             | Self::Initializing { until, .. }
             | Self::Initialized { until, .. } => Some(*until),
         }
@@ -60,6 +54,7 @@ impl Link {
         match self {
             Self::Down | Self::Pausing { .. } => None,
             Self::Connecting { generation, .. }
+            | Self::Probing { generation, .. }
             | Self::Initializing { generation, .. }
             | Self::Initialized { generation, .. }
             | Self::Up { generation } => Some(*generation),
@@ -70,27 +65,33 @@ impl Link {
 /// A connection that is up.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    revision: Option<Revision>,
-    server: Option<Server>,
+    pub(super) revision: Option<Revision>,
+    pub(super) server: Option<Server>,
+    /// How often it was probed, and what `initialize` offered on it.
+    pub(super) probes: u32,
+    pub(super) offered: Option<Revision>,
     /// Messages of the session's own that are on their way.
     pub(super) controls: usize,
 }
 
-impl Connection {
-    /// The revision agreed on, once it is.
-    pub(super) fn revision(&self) -> Option<Revision> {
-        self.revision
-    }
-}
-
 impl Session {
+    /// The revision that is spoken on a connection, once one is agreed on.
+    pub(super) fn revision(&self, generation: Generation) -> Option<Revision> {
+        self.connections.get(&generation)?.revision
+    }
+
+    /// How messages are put in a revision.
+    pub(super) fn dialect(&self, revision: Revision) -> Dialect<'_> {
+        Dialect { revision, client: &self.options.client }
+    }
+
     /// Whether the session may connect by itself now.
     pub(super) fn may_connect(&self, now: Instant) -> Result<(), NotExecuted> {
         match self.options.ownership {
             Ownership::CallerManaged => Err(NotExecuted::NotConnected),
             Ownership::Owned => match self.tries.resting(now) {
                 Some(error) => Err(error.into_reason()),
-                None => Ok(()),
+                None => self.may_speak(),
             },
         }
     }
@@ -113,7 +114,7 @@ impl Session {
         }
     }
 
-    fn connect(&mut self, now: Instant) {
+    pub(super) fn connect(&mut self, now: Instant) {
         self.generations += 1;
         let generation = Generation(self.generations);
         self.link = Link::Connecting { generation, until: now + self.options.timing.connect };
@@ -126,6 +127,10 @@ impl Session {
         let ticket = self.ticket();
         if !self.open {
             self.resolve(Resolution::Reconnect(ticket, Err(NotExecuted::Closed)));
+            return ticket;
+        }
+        if let Err(reason) = self.may_speak() {
+            self.resolve(Resolution::Reconnect(ticket, Err(reason)));
             return ticket;
         }
         if self.reconnects.len() >= self.options.limits.in_flight {
@@ -155,7 +160,7 @@ impl Session {
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
-                Purpose::Initialize | Purpose::Nothing => {}
+                Purpose::Handshake | Purpose::Nothing => {}
             }
         }
         for ticket in reads {
@@ -198,78 +203,7 @@ impl Session {
             return;
         }
         self.connections.insert(generation, Connection::default());
-        if let Some(initialised) = self.options.initialised {
-            let revision = initialised.revision;
-            self.introduce(generation, revision, Server::unintroduced(revision));
-            self.up(now, generation);
-            return;
-        }
-        let request = self.ids.request();
-        self.requests.insert(request, Awaited { generation, purpose: Purpose::Initialize });
-        self.link = Link::Initializing { generation, until };
-        let message = handshake::initialize(request, &self.options.client);
-        self.send(Receipt { generation, what: What::Request(request) }, message);
-    }
-
-    /// The answer to `initialize` came.
-    pub(super) fn initialize_answered(
-        &mut self,
-        now: Instant,
-        generation: Generation,
-        answer: Result<Raw<'_>, Raw<'_>>,
-    ) {
-        let Link::Initializing { generation: current, until } = self.link else {
-            return;
-        };
-        if generation != current {
-            return;
-        }
-        let failure = |reason: &str, error| HandshakeFailure { error, ..HandshakeFailure::new(reason) };
-        let (revision, server) = match answer {
-            Ok(result) => match handshake::read(result) {
-                Ok(agreed) => agreed,
-                Err(error) => return self.handshake_failed(now, failure(&error.words(), None)),
-            },
-            Err(error) => {
-                let error = RpcError::read(error);
-                let reason = match &error {
-                    Some(error) => {
-                        text!("the server refused it: {} ({})", &error.message, error.code)
-                    }
-                    None => "the server answered with an error that cannot be read".to_owned(),
-                };
-                return self.handshake_failed(now, failure(&reason, error));
-            }
-        };
-        self.introduce(generation, revision, server);
-        self.link = Link::Initialized { generation, until: until.min(now + INITIALIZED) };
-        self.send(Receipt { generation, what: What::Initialized }, message::initialized(revision));
-    }
-
-    fn introduce(&mut self, generation: Generation, revision: Revision, server: Server) {
-        if let Some(connection) = self.connections.get_mut(&generation) {
-            connection.revision = Some(revision);
-            connection.server = Some(server);
-        }
-    }
-
-    /// The handshake is done. What waited too long for it is not sent any more, whether or not its alarm
-    /// was heard already.
-    pub(super) fn up(&mut self, now: Instant, generation: Generation) {
-        self.tick_timers(now);
-        let Some(server) = self.connections.get(&generation).and_then(|up| up.server.clone()) else {
-            return;
-        };
-        self.link = Link::Up { generation };
-        self.tries.succeeded();
-        for ticket in core::mem::take(&mut self.reconnects) {
-            self.resolve(Resolution::Reconnect(ticket, Ok(server.clone())));
-        }
-        self.events.push(Event::Connected(server));
-    }
-
-    pub(super) fn handshake_failed(&mut self, now: Instant, failure: HandshakeFailure) {
-        self.try_ended(now, ConnectError::Handshake(failure));
+        self.begin_handshake(now, generation, until);
     }
 
     /// A try ended on a connection that was up, without a handshake.
@@ -285,9 +219,10 @@ impl Session {
 
     /// A try to connect failed; the link is down. Tries that nobody waits for any more do not count for
     /// whoever comes later.
-    fn try_failed(&mut self, now: Instant, error: ConnectError) {
+    pub(super) fn try_failed(&mut self, now: Instant, error: ConnectError) {
         // Whoever manages the connection also decides on another try.
         let once = self.options.ownership == Ownership::CallerManaged;
+        self.probe_ended = false;
         match self.tries.failed(now, error, once) {
             Next::At(until) if self.is_wanted() => self.link = Link::Pausing { until },
             Next::At(_) => self.tries.reset(),
@@ -301,7 +236,7 @@ impl Session {
         }
     }
 
-    fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(&self) -> bool {
         !self.queue.is_empty() || !self.reconnects.is_empty()
     }
 
@@ -335,13 +270,9 @@ impl Session {
                 self.actions.push(Action::Disconnect { generation, orderly: false });
                 self.try_failed(now, ConnectError::Failed(timed_out("connecting")));
             }
-            Link::Initializing { .. } => self.handshake_failed(
-                now,
-                HandshakeFailure::by(
-                    timed_out("the handshake"),
-                    "the server did not answer `initialize` in time",
-                ),
-            ),
+            Link::Probing { .. } | Link::Initializing { .. } => {
+                self.unanswered(now, "did not come in time", Some(timed_out("the handshake")));
+            }
             Link::Initialized { generation, .. } => self.up(now, generation),
             Link::Down | Link::Up { .. } => {}
         }
@@ -367,7 +298,7 @@ impl Session {
     }
 
     /// A connection is gone, and with it whatever was awaited late on it.
-    fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
+    pub(super) fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
         self.connections.remove(&generation);
         self.actions.retain(
             |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
@@ -387,16 +318,11 @@ impl Session {
             return;
         }
         self.actions.push(Action::Disconnect { generation, orderly: false });
-        if matches!(self.link, Link::Initializing { .. } | Link::Initialized { .. })
-            && self.link.generation() == Some(generation)
-        {
-            self.link = Link::Down;
-            self.forget_connection(generation);
-            let failure = HandshakeFailure::by(failure, "the connection was lost");
-            self.try_failed(now, ConnectError::Handshake(failure));
-            return;
-        }
         if self.link.generation() == Some(generation) {
+            if !matches!(self.link, Link::Up { .. }) {
+                let failure = HandshakeFailure::by(failure, "the connection was lost");
+                return self.handshake_lost(now, generation, failure);
+            }
             self.link = Link::Down;
         }
         let in_flight = self.forget_connection(generation);
@@ -413,7 +339,7 @@ impl Session {
                 Purpose::Call(_)
                 | Purpose::Late(_)
                 | Purpose::Fetch(_)
-                | Purpose::Initialize
+                | Purpose::Handshake
                 | Purpose::Nothing => {}
             }
         }

@@ -11,7 +11,8 @@
 //! | [`verdict`] | what a call can come to, and why |
 //! | [`policy`] | the caller's policies |
 //! | `calls` | begin, hand over, end |
-//! | `link` | connect, handshake, lose, replace |
+//! | `link` | connect, lose, replace |
+//! | `handshake` | of which era a server is, and which revision is agreed on |
 //! | `sent` | messages that were given out, and what became of them |
 //! | `inbound` | what arrives, and whom it concerns |
 //! | `reads` | `tools/list` |
@@ -31,6 +32,7 @@ pub mod unsettled;
 pub mod verdict;
 
 mod calls;
+mod handshake;
 mod inbound;
 mod keys;
 mod link;
@@ -52,6 +54,7 @@ use crate::table::{Table, key};
 use call::Call;
 pub use calls::ToolCall;
 use event::{Event, Events};
+use handshake::Era;
 use keys::Keys;
 use link::{Connection, Link};
 use policy::Options;
@@ -232,7 +235,8 @@ enum Purpose {
     Read(Ticket),
     /// The result of a task, whose call has ended as unknown.
     Fetch(CallId),
-    Initialize,
+    /// `server/discover` or `initialize`: the link tells which.
+    Handshake,
     /// Nobody waits for the answer.
     Nothing,
 }
@@ -257,6 +261,11 @@ pub struct Session {
     generations: u64,
     tickets: u64,
     tries: Tries,
+    era: Era,
+    /// A connection ended on the probe: the next one begins with `initialize`.
+    probe_ended: bool,
+    /// Of the tools listed last, those that want arguments as headers: each name, and whole entry.
+    marked: Vec<(String, String)>,
     calls: Table<CallId, Call>,
     reads: Table<Ticket, Read>,
     reconnects: Vec<Ticket>,
@@ -285,6 +294,9 @@ impl Session {
             generations: 0,
             tickets: 0,
             tries: Tries::new(options.recovery.clone()),
+            era: Era::Unknown,
+            probe_ended: false,
+            marked: Vec::new(),
             calls: Table::default(),
             reads: Table::default(),
             reconnects: Vec::new(),

@@ -28,6 +28,17 @@ pub enum Resend {
     Refused,
 }
 
+/// Which revision to speak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The newest that the server speaks too.
+    Any,
+    /// This one.
+    Only(Revision),
+    /// One of this name, which this client does not know.
+    Unknown(String),
+}
+
 /// A session that somebody else initialises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Initialised {
@@ -94,6 +105,8 @@ pub struct Options {
     pub ownership: Ownership,
     /// Set if somebody else initialises each connection.
     pub initialised: Option<Initialised>,
+    /// Which revision to speak.
+    pub protocol: Protocol,
     /// When the same call may be handed over once more.
     pub resend: Resend,
     /// Whether evidence of grade B counts as `not-executed`.
@@ -115,6 +128,7 @@ impl Default for Options {
         Self {
             ownership: Ownership::Owned,
             initialised: None,
+            protocol: Protocol::Any,
             resend: Resend::Proven,
             accept_refusals: true,
             grants: Vec::new(),
@@ -150,6 +164,18 @@ pub struct Permit(());
 pub struct Spent {
     resends: u32,
     replays: u32,
+    continuations: u32,
+}
+
+/// How often one call is continued because the server asks for it.
+const CONTINUATIONS: u32 = 8;
+
+impl Spent {
+    /// Whether the call may be continued once more.
+    pub fn continues(&mut self) -> bool {
+        self.continuations += 1;
+        self.continuations <= CONTINUATIONS
+    }
 }
 
 impl Options {

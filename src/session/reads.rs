@@ -3,9 +3,11 @@
 use crate::prelude::*;
 use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message;
+use crate::protocol::message::{self, Dialect};
+use crate::protocol::param_headers::{is_marked, of_tool};
+use crate::protocol::revision::Revision;
 use crate::protocol::tool_list::{self, Page, Tool};
-use crate::text::text;
+use crate::text::{cut, text};
 
 use super::evidence::{Evidence, SendError, weigh};
 use super::time::Instant;
@@ -28,14 +30,16 @@ pub(super) struct Read {
     /// The cursors used, so that a list that bites its tail is noticed.
     seen: Vec<String>,
     tools: Vec<Tool>,
+    /// Those of them that want arguments as headers.
+    marked: Vec<(String, String)>,
     /// Of tools and cursors, together.
     bytes: usize,
 }
 
 impl Read {
     fn new(deadline: Instant) -> Self {
-        let (seen, tools) = (Vec::new(), Vec::new());
-        Self { deadline, tries: 1, attempt: None, cursor: None, seen, tools, bytes: 0 }
+        let (seen, tools, marked) = (Vec::new(), Vec::new(), Vec::new());
+        Self { deadline, tries: 1, attempt: None, cursor: None, seen, tools, marked, bytes: 0 }
     }
 
     /// Adds a page. A cursor is good for one session only, so that a list is begun anew elsewhere.
@@ -85,12 +89,13 @@ impl Session {
     }
 
     pub(super) fn send_read(&mut self, generation: Generation, ticket: Ticket) -> Option<Action> {
-        let revision = self.connections.get(&generation)?.revision()?;
+        let revision = self.revision(generation)?;
+        let dialect = Dialect { revision, client: &self.options.client };
         let read = self.reads.get_mut(&ticket)?;
         let request = self.ids.request();
         read.attempt = Some(Attempt { generation, request });
         self.requests.insert(request, Awaited { generation, purpose: Purpose::Read(ticket) });
-        let message = message::tools_list(request, read.cursor.as_deref(), revision);
+        let message = message::tools_list(request, read.cursor.as_deref(), dialect);
         let receipt = Receipt { generation, what: What::Request(request) };
         Some(Action::Send { call: None, receipt, message })
     }
@@ -142,6 +147,9 @@ impl Session {
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
         self.requests.remove(&request);
+        let generation =
+            self.reads.get(&ticket).and_then(|read| read.attempt).map(|attempt| attempt.generation);
+        let modern = generation.and_then(|it| self.revision(it)).is_some_and(Revision::is_modern);
         let limits = &self.options.limits;
         let unreadable = |reason: String, raw: Raw<'_>| {
             ReadError::Undecodable(Undecodable::new(reason, raw.get().as_bytes(), limits.cause_bytes))
@@ -157,11 +165,33 @@ impl Session {
             return;
         };
         read.attempt = None;
-        if let Err(error) = page.and_then(|page| read.add(page, limits.message_bytes)) {
+        if let Err(error) = page.and_then(|mut page| {
+            if modern {
+                page.tools.retain(|tool| {
+                    if !is_marked(&tool.json) {
+                        return true;
+                    }
+                    let sound = of_tool(&tool.json, None);
+                    if let Err(wrong) = sound {
+                        let name = cut(&tool.name, 64);
+                        self.events.diagnose(&text!(
+                            "left out the tool `{}`, which asks for {}",
+                            name,
+                            wrong
+                        ));
+                    } else {
+                        read.marked.push((tool.name.clone(), tool.json.clone()));
+                    }
+                    sound.is_ok()
+                });
+            }
+            read.add(page, limits.message_bytes)
+        }) {
             return self.read_ended(ticket, Err(error));
         }
         if read.cursor.is_none() {
             let tools = core::mem::take(&mut read.tools);
+            self.marked = core::mem::take(&mut read.marked);
             return self.read_ended(ticket, Ok(tools));
         }
         self.timers.remove(read.deadline, Timer::Read(ticket));
@@ -190,8 +220,8 @@ impl Session {
 
     pub(super) fn read_timed_out(&mut self, _now: Instant, ticket: Ticket) {
         if let Some(attempt) = self.reads.get(&ticket).and_then(|read| read.attempt) {
-            self.requests.remove(&attempt.request);
             self.stop_waiting(attempt, "deadline");
+            self.forget_request(attempt.request);
         }
         self.read_ended(ticket, Err(ReadError::TimedOut));
     }

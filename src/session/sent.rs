@@ -4,7 +4,6 @@ use crate::protocol::message::Outgoing;
 
 use super::evidence::{SendError, answer_in};
 use super::link::Link;
-use super::recovery::ConnectError;
 use super::time::Instant;
 use super::verdict::{Attempt, FailureKind, Generation, HandshakeFailure};
 use super::{Delivery, Purpose, Receipt, Session, What};
@@ -22,7 +21,7 @@ impl Session {
         };
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
-            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Initialize) => true,
+            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Handshake) => true,
             Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
         }
     }
@@ -40,7 +39,10 @@ impl Session {
                     Ok(_) => {}
                     Err(Ok(body)) => self.arrived(now, generation, body, Some(request)),
                     Err(Err(error)) => match purpose {
-                        Purpose::Initialize => self.initialize_send_failed(now, generation, error),
+                        Purpose::Handshake => {
+                            self.requests.remove(&request);
+                            self.handshake_send_failed(now, generation, error);
+                        }
                         Purpose::Fetch(call) => {
                             self.requests.remove(&request);
                             self.note_send_error(now, generation, &error);
@@ -74,18 +76,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    fn initialize_send_failed(&mut self, now: Instant, generation: Generation, error: SendError) {
-        if self.link.generation() != Some(generation) {
-            return;
-        }
-        let failure = match error {
-            // Over HTTP, the first message is what connects.
-            SendError::NotSent(failure) => return self.try_ended(now, ConnectError::Failed(failure)),
-            error => HandshakeFailure::of_send(error),
-        };
-        self.handshake_failed(now, failure);
     }
 
     /// Queues a message of the session's own, unless too many are on their way.

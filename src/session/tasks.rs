@@ -41,9 +41,9 @@ impl Session {
         task: &str,
         purpose: Purpose,
     ) -> Option<Action> {
-        let revision = self.connections.get(&generation)?.revision()?;
+        let revision = self.revision(generation)?;
         self.requests.insert(request, Awaited { generation, purpose });
-        let message = message::of_task("tasks/result", request, task, revision);
+        let message = message::of_task("tasks/result", request, task, self.dialect(revision));
         let receipt = Receipt { generation, what: What::Request(request) };
         Some(Action::Send { call: None, receipt, message })
     }
@@ -84,11 +84,12 @@ impl Session {
 
     /// Tells the server, once, that nobody wants a task any more.
     pub(super) fn cancel_task(&mut self, generation: Generation, task: &str) {
-        let Some(revision) = self.connections.get(&generation).and_then(|up| up.revision()) else {
+        let Some(revision) = self.revision(generation) else {
             return;
         };
         let request = self.ids.request();
         self.requests.insert(request, Awaited { generation, purpose: Purpose::Nothing });
-        self.control(generation, message::of_task("tasks/cancel", request, task, revision));
+        let message = message::of_task("tasks/cancel", request, task, self.dialect(revision));
+        self.control(generation, message);
     }
 }

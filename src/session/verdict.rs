@@ -302,7 +302,10 @@ impl UnknownOutcome {
     pub(super) fn message(tool: &str, attempts: u32, cause: &Cause) -> String {
         let attempts = match attempts {
             1 => "Nothing was sent again".to_owned(),
-            n => text!("It was sent {} times, as the caller's policy allows, and not again after that", n),
+            n => text!(
+                "It was sent {} times, as the caller's policy or the server asked, and not again after that",
+                n
+            ),
         };
         let cause = cause.words();
         text!(

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use noreplay::protocol::handshake::Server;
 use noreplay::protocol::jsonrpc::RequestId;
+use noreplay::protocol::revision::Revision;
 use noreplay::protocol::tool_list::Tool;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::Options;
+use noreplay::session::policy::{Options, Protocol};
 use noreplay::session::time::Instant;
 use noreplay::session::verdict::{
     CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, ReadError, Refusal, RpcError,
@@ -29,6 +30,7 @@ pub struct Sent {
     pub call: Option<CallId>,
     pub method: String,
     pub text: String,
+    pub headers: Vec<(String, String)>,
 }
 
 impl Sent {
@@ -50,6 +52,8 @@ pub struct Bench {
     pub connects: Vec<Generation>,
     /// The connections let go of, and whether in order.
     pub disconnects: Vec<(Generation, bool)>,
+    /// The requests that the transport was told to stop waiting for.
+    pub abandoned: Vec<u64>,
     /// What each call was begun with.
     pub made: BTreeMap<CallId, ToolCall>,
     pub verdicts: BTreeMap<CallId, Verdict>,
@@ -61,13 +65,23 @@ impl Bench {
         Self::with_ids(options, Box::leak(Box::default()))
     }
 
-    pub fn with_ids(options: Options, ids: &'static Ids) -> Self {
+    pub fn with_ids(mut options: Options, ids: &'static Ids) -> Self {
+        // What is no matter of the era begins with `initialize`, as it did before there were two.
+        if options.protocol == Protocol::Any {
+            options.protocol = Protocol::Only(Revision::LATEST_LEGACY);
+        }
+        Self::probing(options, ids)
+    }
+
+    /// One that finds out which era the server is of, unless its options say.
+    pub fn probing(options: Options, ids: &'static Ids) -> Self {
         Self {
             session: Session::new(options, ids),
             now: Instant::from_nanos(1),
             wire: Vec::new(),
             connects: Vec::new(),
             disconnects: Vec::new(),
+            abandoned: Vec::new(),
             made: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             resolutions: Vec::new(),
@@ -92,9 +106,15 @@ impl Bench {
                 Action::Send { call, receipt, message } => {
                     let text = String::from_utf8(message.bytes).unwrap();
                     assert!(!text.contains('\n'), "{text}");
-                    self.wire.push(Sent { receipt, call, method: message.method.to_owned(), text });
+                    self.wire.push(Sent {
+                        receipt,
+                        call,
+                        method: message.method.to_owned(),
+                        text,
+                        headers: message.headers,
+                    });
                 }
-                Action::Abandon { .. } => {}
+                Action::Abandon { request, .. } => self.abandoned.push(request.0),
                 Action::Disconnect { generation, orderly } => self.disconnects.push((generation, orderly)),
                 Action::Resolve(Resolution::Call(call, verdict)) => {
                     let earlier = self.verdicts.insert(call, verdict);
@@ -392,6 +412,43 @@ impl Bench {
         let events = std::iter::from_fn(|| self.session.poll_event());
         events.filter(|event| !matches!(event, Event::Connected(_) | Event::Disconnected(_))).collect()
     }
+}
+
+/// What a server of 2026-07-28 says it speaks.
+pub const DISCOVERY: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"hi","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}},"ttlMs":0,"cacheScope":"private"}"#;
+
+/// What an older server answers what it does not know.
+pub const NOT_FOUND: &str = r#"{"code":-32601,"message":"Method not found"}"#;
+
+/// A session with a server of 2026-07-28.
+pub fn modern(options: Options) -> Bench {
+    let mut bench = Bench::probing(options, Box::leak(Box::default()));
+    bench.reconnect();
+    discover(&mut bench);
+    bench.resolutions.clear();
+    bench
+}
+
+pub fn last(bench: &Bench, method: &str) -> Sent {
+    let last = bench.wire.last().expect("something was sent").clone();
+    assert_eq!(last.method, method);
+    last
+}
+
+/// The connection that is being opened comes up, and the server knows the probe.
+pub fn discover(bench: &mut Bench) {
+    bench.connected(Ok(()));
+    let probe = last(bench, "server/discover");
+    bench.sent(&probe, Ok(Delivery::HandedOver));
+    bench.answer(&probe, DISCOVERY);
+}
+
+/// The server answers `initialize`, and is up.
+pub fn initialize(bench: &mut Bench, revision: &str) {
+    let initialize = last(bench, "initialize");
+    bench.answer(&initialize, &format!(r#"{{"protocolVersion":"{revision}"}}"#));
+    let initialized = last(bench, "notifications/initialized");
+    bench.sent(&initialized, Ok(Delivery::HandedOver));
 }
 
 /// What a tool that did its work answers.

@@ -47,9 +47,14 @@ impl World {
         let generation = sent.receipt.generation;
         assert_eq!(self.bench.connects.last(), Some(&generation), "{sent:?}\n{trace:?}");
         let mut before = self.bench.wire.iter().take_while(|other| other.receipt != sent.receipt);
-        let initialized =
-            |other: &Sent| other.receipt.generation == generation && other.receipt.what == What::Initialized;
-        assert!(before.any(initialized), "sent before the handshake's end: {sent:?}\n{trace:?}");
+        // Only messages of 2026-07-28 have headers.
+        let modern = !sent.headers.is_empty();
+        let shook_hands = |other: &Sent| match modern {
+            true => other.method == "server/discover",
+            false => other.receipt.what == What::Initialized,
+        };
+        let done = before.any(|other| other.receipt.generation == generation && shook_hands(other));
+        assert!(done, "sent before the handshake's end: {sent:?}\n{trace:?}");
         let ended = self.seen.verdicts.contains(&call) || self.abandoned.contains(&call);
         assert!(!ended, "sent after its verdict: {sent:?}\n{trace:?}");
         self.look_at_attempt(call, sent);
@@ -58,17 +63,32 @@ impl World {
     /// P1: there is no attempt beside one that is out, and none after it without proof or a grant.
     fn look_at_attempt(&self, call: CallId, sent: &Sent) {
         let trace = &self.trace;
-        let (mut resends, mut replays) = (0, 0);
+        let (mut resends, mut replays, mut continuations) = (0, 0, 0);
+        // A continuation bears the state of the attempt before it, and is not replayed.
+        if let Some(last) = self.attempts(call).take_while(|earlier| earlier.id() < sent.id()).last() {
+            let end = self.ends.get(&last.id());
+            let state = match end {
+                Some(End::Suspended) => Some(format!("s{}", last.id())),
+                _ => state(last),
+            };
+            assert_eq!(state, self::state(sent), "{sent:?}\n{trace:?}");
+            assert!(
+                state.is_none() || end != Some(&End::Doubt),
+                "a continuation, again: {sent:?}\n{trace:?}"
+            );
+        }
         for earlier in self.attempts(call).map(Sent::id).take_while(|id| *id < sent.id()) {
             match (self.ends.get(&earlier), self.options.resend) {
                 (None, _) => panic!("{earlier} is out, and again: {sent:?}\n{trace:?}"),
                 (Some(End::Withheld), Resend::Proven | Resend::Refused)
                 | (Some(End::Refused), Resend::Refused) => resends += 1,
+                (Some(End::Suspended), _) => continuations += 1,
                 (Some(_), _) => replays += 1,
             }
         }
         let granted = if self.bench.made[&call].name == "granted" { GRANTED } else { 0 };
         assert!(replays <= granted, "replayed: {sent:?}\n{trace:?}");
+        assert!(continuations <= 8, "continued {continuations} times: {sent:?}\n{trace:?}");
         assert!(resends <= 1, "resent {resends} times: {sent:?}\n{trace:?}");
     }
 
@@ -134,7 +154,7 @@ impl World {
         match self.ends.get(&id) {
             Some(End::Withheld) => true,
             Some(End::Refused) => self.options.accept_refusals,
-            Some(End::Doubt) | None => false,
+            Some(End::Doubt | End::Suspended) | None => false,
         }
     }
 
@@ -175,4 +195,10 @@ impl World {
         let kept = format!("{:?}", self.bench.session).len();
         assert!(kept < 64 << 10, "{kept} bytes of it are left");
     }
+}
+
+/// The state with which a message continues a call.
+fn state(sent: &Sent) -> Option<String> {
+    let (_, state) = sent.text.split_once(r#""requestState":""#)?;
+    state.split_once('"').map(|(state, _)| state.to_owned())
 }

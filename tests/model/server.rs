@@ -91,7 +91,9 @@ impl Saying {
             Self::ToolError => answer(r#""result":{"content":[],"isError":true}"#),
             Self::Error => error,
             Self::ErrorForNobody => nobody.to_owned(),
-            Self::InputRequired => answer(r#""result":{"resultType":"input_required"}"#),
+            Self::InputRequired => {
+                answer(&format!(r#""result":{{"resultType":"input_required","requestState":"s{id}"}}"#))
+            }
             Self::Cut => ok[..ok.len() - 5].to_owned(),
             Self::Broken => return [&ok.as_bytes()[..ok.len() - 5], b"\xff\"}]}}"].concat(),
             Self::Twice => answer(&format!(r#""result":{result},"result":{result}"#)),

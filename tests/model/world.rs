@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use crate::harness::{Bench, Sent, failure, ms, refusal};
 use noreplay::protocol::jsonrpc::RequestId;
+use noreplay::protocol::revision::Revision;
 use noreplay::session::evidence::SendError;
-use noreplay::session::policy::{Grant, Options, Ownership, Resend};
+use noreplay::session::policy::{Grant, Options, Ownership, Protocol, Resend};
 use noreplay::session::time::Instant;
 use noreplay::session::verdict::{CallId, FailureKind, Generation, NotExecuted, Refusal, Stage};
 use noreplay::session::{Delivery, Incoming, Ticket, ToolCall, What};
@@ -36,6 +37,8 @@ pub enum End {
     Refused,
     /// Something that proves nothing.
     Doubt,
+    /// The server suspended it, and wants its state back.
+    Suspended,
 }
 
 /// The calls that a step may give a verdict to.
@@ -51,6 +54,8 @@ pub enum Reach {
 pub struct World {
     pub bench: Bench,
     pub options: Options,
+    /// Whether the server is one of 2026-07-28.
+    modern: bool,
     /// Connections that the transport has, up or being opened.
     pub alive: BTreeSet<Generation>,
     /// What ended each attempt first.
@@ -101,9 +106,17 @@ impl World {
         options.limits.in_flight = IN_FLIGHT;
         options.limits.events = EVENTS;
         options.timing.progress_extends = pick(4) & 2 == 2;
+        options.protocol = [
+            Protocol::Only(Revision::LATEST_LEGACY),
+            Protocol::Any,
+            Protocol::Any,
+            Protocol::Only(Revision::LATEST),
+        ][pick(6)]
+        .clone();
         Self {
-            bench: Bench::new(options.clone()),
+            bench: Bench::probing(options.clone(), Box::leak(Box::default())),
             options,
+            modern: pick(6) > 1,
             alive: BTreeSet::new(),
             ends: BTreeMap::new(),
             heard: BTreeSet::new(),
@@ -223,6 +236,7 @@ impl World {
             key: named.then(|| "the same".to_owned()),
             arguments: Some(r#"{"amount":5}"#.to_owned()),
             meta: meta.map(str::to_owned),
+            continuation: None,
             progress,
             task: None,
             timeout,
@@ -262,7 +276,15 @@ impl World {
         if !handshake {
             return;
         }
-        if let Some((_, initialize)) = last(self, "initialize") {
+        // A question that it answered before is answered for nobody.
+        self.answer_probe(last(self, "server/discover"));
+        if let Some((_, initialize)) = last(self, "initialize").filter(|_| self.modern) {
+            self.bench.answer_error(
+                &initialize,
+                r#"{"code":-32022,"message":"m","data":{"supported":["2026-07-28"]}}"#,
+            );
+            self.answer_probe(last(self, "server/discover"));
+        } else if let Some((_, initialize)) = last(self, "initialize") {
             let revision = ["2025-11-25", "2025-03-26"][usize::from(generation.0.is_multiple_of(2))];
             self.bench.answer(&initialize, &format!(r#"{{"protocolVersion":"{revision}"}}"#));
         }
@@ -270,6 +292,16 @@ impl World {
             && self.returned.insert(index)
         {
             self.bench.sent(&initialized, Ok(Delivery::HandedOver));
+        }
+    }
+
+    fn answer_probe(&mut self, probe: Option<(usize, Sent)>) {
+        match probe {
+            Some((_, probe)) if self.modern => {
+                self.bench.answer(&probe, r#"{"supportedVersions":["2026-07-28"]}"#);
+            }
+            Some((_, probe)) => self.bench.answer_error(&probe, r#"{"code":-32601,"message":"m"}"#),
+            None => {}
         }
     }
 
@@ -364,7 +396,11 @@ impl World {
                 answers = sent.call.filter(|_| self.is_open_attempt(&sent));
                 self.answered.insert(id);
             }
-            if saying.ends(on_channel) {
+            // Only one of 2026-07-28 has headers.
+            let modern = !sent.headers.is_empty();
+            if matches!(saying, Saying::InputRequired) && modern {
+                self.end(id, End::Suspended);
+            } else if saying.ends(on_channel) {
                 self.end(id, End::Doubt);
             }
         }
@@ -414,5 +450,9 @@ impl World {
 
 /// Whom something that concerns a message concerns.
 fn reach_of(sent: &Sent) -> Reach {
-    if sent.method == "initialize" { Reach::Any } else { Reach::Only(sent.call) }
+    if ["initialize", "server/discover"].contains(&sent.method.as_str()) {
+        Reach::Any
+    } else {
+        Reach::Only(sent.call)
+    }
 }

@@ -68,8 +68,9 @@ impl Agent {
         let call = ToolCall {
             name: errand.tool,
             key: None,
-            arguments: Some(errand.arguments),
-            meta: None,
+            arguments: errand.arguments,
+            meta: String::new(),
+            continuation: String::new(),
             progress: false,
             task_ttl_ms: 0,
             timeout_ms: None,

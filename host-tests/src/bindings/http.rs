@@ -13,4 +13,5 @@ wasmtime::component::bindgen!({
     imports: { default: trappable },
     exports: { default: async | store },
     with: { "noreplay:mcp/types": crate::bindings::noreplay::mcp::types },
+    additional_derives: [Clone, PartialEq, Eq],
 });

@@ -78,6 +78,7 @@ fn name(index: usize, log: &[Entry]) -> String {
     });
     let Some(message) = handed else { return "a message".to_owned() };
     let what = match &message.kind {
+        Kind::Discover => "server/discover".to_owned(),
         Kind::Initialize => "initialize".to_owned(),
         Kind::Initialized => "initialized".to_owned(),
         Kind::Call(number) => format!("call {number}"),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::policy::Policy;
 use super::promise::Breach;
 use super::runner::in_virtual_time;
+use super::schedule::MODERN;
 use crate::host::http::Http;
 use crate::{Options, Resend, Runtime};
 
@@ -66,21 +67,30 @@ impl Group {
     /// All of them; a few if it must be quick.
     pub(super) fn all(quick: bool) -> Vec<Group> {
         let revisions: &[&str] =
-            if quick { &["2025-11-25"] } else { &["2025-03-26", "2025-06-18", "2025-11-25"] };
+            if quick { &["2025-11-25", MODERN] } else { &["2025-03-26", "2025-06-18", "2025-11-25", MODERN] };
         let mut groups = Vec::new();
         for policy in policies(quick) {
             for &revision in revisions {
                 for answers in [Answers::Json, Answers::Events, Answers::Resumable] {
-                    for session in [true, false] {
-                        // The manners that matter together are few: the rest goes with one of each.
-                        if !session && answers != Answers::Json || quick && answers == Answers::Events {
-                            continue;
-                        }
-                        let listens = answers == Answers::Resumable;
-                        let setting = Setting { revision, answers, session, listens };
+                    let session = revision != MODERN;
+                    // The other manners go with one of these each, since they do not touch each other.
+                    let listens = session && answers == Answers::Resumable;
+                    let probed = answers == Answers::Events;
+                    if answers == Answers::Resumable && !session {
+                        continue;
+                    }
+                    let setting = Setting { revision, probed, answers, session, listens };
+                    let sessionless = Setting { session: false, ..setting };
+                    let settings = if session && answers == Answers::Json && !quick {
+                        vec![setting, sessionless]
+                    } else {
+                        vec![setting]
+                    };
+                    for setting in settings {
                         for scenario in SCENARIOS {
                             let base = Case { scenario, setting, policy, faults: Vec::new() };
-                            let pairs = !quick && revision == "2025-11-25" && policy == Policy::STRICT;
+                            let pairs =
+                                !quick && setting.answers == Answers::Resumable && policy == Policy::STRICT;
                             groups.push(Group { base, pairs });
                         }
                     }

@@ -94,6 +94,8 @@ pub(super) struct Message {
     pub(super) connection: u32,
     pub(super) request: Option<u64>,
     pub(super) kind: Kind,
+    /// The state with which it continues a call.
+    pub(super) state: Option<String>,
     /// What is wrong with it.
     pub(super) wrong: Vec<String>,
 }
@@ -101,6 +103,8 @@ pub(super) struct Message {
 /// What a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// The question of what the server speaks.
+    Discover,
     Initialize,
     Initialized,
     /// The call of this number.

@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::promise::{Breach, Promise};
 use super::runner::{Judged, Runner};
 use super::scenario::Scenario;
-use super::schedule::{Act, Place, REVISIONS, Schedule, Setting};
+use super::schedule::{Act, MODERN, Place, REVISIONS, Schedule, Setting};
 
 /// One scenario under one set of policies with one kind of server: all faults at all of its operations.
 pub(super) struct Group {
@@ -30,6 +30,9 @@ const QUICK: [(usize, bool); 5] = [(0, false), (5, true), (7, false), (8, true),
 
 /// The policies under which pairs of faults are placed.
 const PAIRED: [usize; 4] = [0, 4, 6, 9];
+
+/// Under which policies a client finds out what its server speaks, and what that is.
+const FOUND_OUT: [(usize, &str); 5] = [(0, MODERN), (0, "2025-11-25"), (4, MODERN), (6, MODERN), (8, MODERN)];
 
 /// The name under which pairs of faults are told.
 pub(super) const PAIRS: &str = "two faults";
@@ -61,13 +64,37 @@ impl Group {
                     groups.push(Group {
                         scenario: scenario.clone(),
                         policy,
-                        setting: Setting { revision, own_channels, words: Words::Plain },
+                        setting: Setting { revision, probed: false, own_channels, words: Words::Plain },
                         reworded: strict && number < 2 && !own_channels && words,
                         table: scenario.table && number < 2 && !quick,
                         pairs: scenario.pairs && number == 0 && PAIRED.contains(&index) && !quick,
                         flood: scenario.flood && strict && number == 0,
                     });
                 }
+            }
+        }
+        // What a client makes of a server that it must find out about, of either era.
+        for (index, revision) in FOUND_OUT {
+            let policy = Policy::all()[index];
+            let strict = index == 0;
+            if quick && !strict {
+                continue;
+            }
+            for own_channels in [false, true] {
+                if !strict && own_channels == (index % 2 == 0)
+                    || quick && own_channels == (revision == MODERN)
+                {
+                    continue;
+                }
+                groups.push(Group {
+                    scenario: scenario.clone(),
+                    policy,
+                    setting: Setting { revision, probed: true, own_channels, words: Words::Plain },
+                    reworded: false,
+                    table: false,
+                    pairs: scenario.name == "one call" && strict && own_channels && !quick,
+                    flood: false,
+                });
             }
         }
         groups

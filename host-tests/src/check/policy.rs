@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::schedule::Setting;
 use crate::{Grant, Initialised, Options, Ownership, Resend};
 
 /// The largest message that a session takes here, in bytes.
@@ -71,7 +72,8 @@ impl Policy {
     }
 
     /// Sets the session's options accordingly.
-    pub(super) fn apply(&self, revision: &str, options: &mut Options) {
+    pub(super) fn apply(&self, Setting { revision, probed, .. }: Setting, options: &mut Options) {
+        options.protocol = (!probed).then(|| revision.to_owned());
         options.ownership = if self.owned { Ownership::Owned } else { Ownership::CallerManaged };
         options.resend = self.resend;
         options.accept_refusals = self.accept_refusals;

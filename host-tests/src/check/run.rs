@@ -31,7 +31,7 @@ pub(super) async fn run(runtime: &Runtime, options: &Options, schedule: &Schedul
     let world = World::new(schedule);
     let client = runtime.client(world.clone());
     let mut options = options.clone();
-    schedule.policy.apply(schedule.setting.revision, &mut options);
+    schedule.policy.apply(schedule.setting, &mut options);
     match client.session("world", options).await {
         Ok(session) => {
             let mut caller =
@@ -103,8 +103,9 @@ impl Caller {
         let calling = self.session.call_tool(ToolCall {
             name: call.tool.to_owned(),
             key: Some(call.key()),
-            arguments: Some(call.arguments()),
-            meta: call.meta(),
+            arguments: call.arguments(),
+            meta: call.meta().unwrap_or_default(),
+            continuation: String::new(),
             progress: call.progress,
             task_ttl_ms: 0,
             timeout_ms: Some(call.timeout),

@@ -141,6 +141,30 @@ pub fn scenarios() -> Vec<Scenario> {
             [call(1), Act::AwaitAll, lose, call(2), call(3), call(4), Act::AwaitAll],
         ),
         scenario(
+            "call that the server suspends",
+            [
+                Act::Call(Call { suspended: 2, ..Call::new(1).taking(90) }),
+                Act::AwaitAll,
+                call(2),
+                Act::AwaitAll,
+            ],
+        ),
+        scenario(
+            "call suspended without end",
+            [Act::Call(Call { suspended: 99, ..Call::new(1).within(2_000) }), Act::AwaitAll],
+        ),
+        scenario(
+            "suspended call cancelled",
+            [
+                Act::Call(Call { suspended: 9, ..Call::new(1).taking(150) }),
+                Act::Sleep(240),
+                Act::Cancel(1),
+                Act::AwaitAll,
+                call(2),
+                Act::AwaitAll,
+            ],
+        ),
+        scenario(
             "two reconnects at once",
             [slow(1), MOMENT, Act::Reconnect, Act::Reconnect, call(2), Act::AwaitAll, Act::Say(Noise::Text)],
         ),

@@ -25,13 +25,18 @@ pub struct Schedule {
 pub struct Setting {
     /// The protocol revision that the server speaks.
     pub revision: &'static str,
+    /// Whether the client is left to find that out; else its caller says so.
+    pub probed: bool,
     /// Whether each answer comes on a channel of its request's own, as over HTTP.
     pub own_channels: bool,
     /// In what words failures are told.
     pub words: Words,
 }
 
-/// The revisions that a server may speak.
+/// The revision without a handshake.
+pub const MODERN: &str = "2026-07-28";
+
+/// The revisions before it that a server may speak.
 pub const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// One operation of the transport, counted from 1 over the whole run.
@@ -91,12 +96,21 @@ pub struct Call {
     pub progress: bool,
     /// Whether it carries an idempotency key.
     pub keyed: bool,
+    /// How often the server suspends it, and asks for nothing but its own state back.
+    pub suspended: u32,
+}
+
+impl Setting {
+    /// Whether the server is one of the revision without a handshake.
+    pub(super) fn is_modern(&self) -> bool {
+        self.revision == MODERN
+    }
 }
 
 impl Call {
     /// A call that is answered at once.
     pub(super) const fn new(number: u32) -> Call {
-        Call { number, tool: "pay", takes: 0, timeout: 20_000, progress: false, keyed: false }
+        Call { number, tool: "pay", takes: 0, timeout: 20_000, progress: false, keyed: false, suspended: 0 }
     }
 
     /// The same, which takes so many milliseconds.
@@ -116,12 +130,20 @@ impl Call {
 
     /// The same without anything that it does not need.
     pub(super) const fn plain(self) -> Call {
-        Call { takes: self.takes, timeout: self.timeout, ..Call::new(self.number) }
+        let Call { takes, timeout, suspended, .. } = self;
+        Call { takes, timeout, suspended, ..Call::new(self.number) }
     }
 
     /// Its arguments, as they must stand on the wire.
     pub(super) fn arguments(&self) -> String {
-        format!(r#"{{"number":{}, "takes":{},"exact":7960607143101464576}}"#, self.number, self.takes)
+        let suspended = match self.suspended {
+            0 => String::new(),
+            times => format!(r#","suspended":{times}"#),
+        };
+        format!(
+            r#"{{"number":{}, "takes":{}{suspended},"exact":7960607143101464576}}"#,
+            self.number, self.takes
+        )
     }
 
     /// Its `_meta`, as it must stand on the wire.
@@ -148,6 +170,9 @@ impl fmt::Display for Place {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.revision)?;
+        if self.probed && self.revision != MODERN {
+            f.write_str(", found out")?;
+        }
         if self.own_channels {
             f.write_str(", own channels")?;
         }

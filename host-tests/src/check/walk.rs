@@ -5,7 +5,7 @@ use super::choices::Choices;
 use super::fault::{Fault, Noise, Words};
 use super::moment::Kind;
 use super::policy::Policy;
-use super::schedule::{Act, Call, REVISIONS, Schedule, Setting};
+use super::schedule::{Act, Call, MODERN, REVISIONS, Schedule, Setting};
 use crate::FailureKind;
 
 /// How many acts a walk has.
@@ -30,7 +30,8 @@ impl Walks {
     pub(super) fn walk(&self, seed: u64) -> Schedule {
         let mut choices = Choices::new(seed);
         let setting = Setting {
-            revision: choices.one_of(&REVISIONS),
+            revision: choices.one_of(&[&REVISIONS[..], &[MODERN]].concat()),
+            probed: choices.below(2) == 0,
             own_channels: choices.below(2) == 0,
             words: choices.one_of(&Words::ALL),
         };
@@ -52,6 +53,7 @@ impl Walks {
                     timeout: choices.one_of(&[20, 400, 5_000, 20_000]),
                     progress: choices.below(4) == 0,
                     keyed: choices.below(4) == 0,
+                    suspended: choices.one_of(&[0, 0, 0, 1, 2, 20]),
                 })
             }
             40..58 => Act::Break(match choices.below(8) {

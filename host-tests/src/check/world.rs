@@ -60,7 +60,8 @@ struct Counted {
 impl World {
     /// A world in which nothing happens.
     pub(super) fn idle() -> World {
-        let setting = Setting { revision: REVISIONS[0], own_channels: false, words: Words::Plain };
+        let setting =
+            Setting { revision: REVISIONS[0], probed: true, own_channels: false, words: Words::Plain };
         let (acts, faults) = (Vec::new(), Vec::new());
         World::new(&Schedule { acts, policy: Policy::STRICT, setting, faults })
     }

@@ -7,11 +7,16 @@ use serde_json::value::RawValue;
 
 use crate::transport::Outgoing;
 
+/// The revision that has no handshake but a question.
+const MODERN: &str = "2026-07-28";
+
 /// What was seen of a connection so far.
 pub(crate) struct Audit {
     initialised: bool,
     last_request: Option<u64>,
     initialize: Option<u64>,
+    /// Whether it asked what the server speaks: the handshake of 2026-07-28.
+    discovered: bool,
     cancelled: BTreeSet<u64>,
     closed: bool,
 }
@@ -34,7 +39,8 @@ struct Cancelled {
 impl Audit {
     /// For a connection whose session is `initialised` already, or not.
     pub(crate) fn new(initialised: bool) -> Audit {
-        Audit { initialised, last_request: None, initialize: None, cancelled: BTreeSet::new(), closed: false }
+        let (last_request, initialize, cancelled) = (None, None, BTreeSet::new());
+        Audit { initialised, last_request, initialize, discovered: false, cancelled, closed: false }
     }
 
     /// The client asked to end the connection.
@@ -75,7 +81,9 @@ impl Audit {
                 check(self.last_request < Some(request), "an id that does not rise");
                 self.last_request = Some(request);
                 let early = ["initialize", "server/discover", "ping"].contains(&method);
-                check(self.initialised || early, "a request before the handshake");
+                let modern = self.discovered && outgoing.protocol_version.as_deref() == Some(MODERN);
+                check(self.initialised || modern || early, "a request before the handshake");
+                self.discovered |= method == "server/discover";
                 if method == "initialize" {
                     self.initialize = Some(request);
                 }

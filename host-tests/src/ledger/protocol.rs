@@ -1,4 +1,4 @@
-//! What the server says: the protocol's messages, of the revisions that begin with `initialize`.
+//! What the server says: the protocol's messages.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,6 +9,11 @@ use super::{Shared, tools};
 /// The revisions that begin with `initialize`, oldest first.
 pub(super) const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
+/// The revision that begins with `server/discover`. The server speaks it if it is told to.
+const MODERN: &str = "2026-07-28";
+
+/// The code for a revision that the server does not speak.
+const UNSUPPORTED_VERSION: i64 = -32022;
 /// The code for a method that the server does not have.
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The code for a tool or a cursor that the server does not have.
@@ -18,7 +23,14 @@ const INVALID_PARAMS: i64 = -32602;
 pub(super) fn answer(server: &Shared, request: &Request) -> Vec<u8> {
     let id = &request.id;
     match request.method.as_str() {
-        "initialize" => success(id, initialize(server, request).as_bytes()),
+        "initialize" => match initialize(server, request) {
+            Some(result) => success(id, result.as_bytes()),
+            None => {
+                let data = json!({"supported": [MODERN]}).to_string();
+                error(id, UNSUPPORTED_VERSION, "Unsupported protocol version", Some(&data))
+            }
+        },
+        "server/discover" if is_modern(server) => success(id, discovery(server).as_bytes()),
         "ping" => success(id, b"{}"),
         "tools/list" => match list(server, request) {
             Some(page) => success(id, page.as_bytes()),
@@ -39,16 +51,35 @@ pub(super) fn answer(server: &Shared, request: &Request) -> Vec<u8> {
     }
 }
 
-/// The asked-for revision if the server speaks it, else its newest.
-fn initialize(server: &Shared, request: &Request) -> String {
+/// The asked-for revision if the server speaks it, else its newest that begins so; none if it has none.
+fn initialize(server: &Shared, request: &Request) -> Option<String> {
     let state = server.state();
-    let revisions = &state.manners.revisions;
+    let revisions: Vec<_> = state.manners.revisions.iter().filter(|name| *name != MODERN).collect();
     let asked = request.params.protocol_version.as_ref();
-    let agreed = asked.filter(|asked| revisions.contains(asked)).or(revisions.last());
-    json!({
+    let agreed = asked.filter(|asked| revisions.contains(asked)).or(revisions.last().copied())?;
+    let result = json!({
         "protocolVersion": agreed,
         "capabilities": {"tools": {"listChanged": true}},
         "serverInfo": {"name": "ledger", "version": env!("CARGO_PKG_VERSION")},
+    });
+    Some(result.to_string())
+}
+
+fn is_modern(server: &Shared) -> bool {
+    server.state().manners.revisions.iter().any(|name| name == MODERN)
+}
+
+/// What the server speaks, and who it is.
+fn discovery(server: &Shared) -> String {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": server.state().manners.revisions,
+        "capabilities": {"tools": {}},
+        "_meta": {
+            "io.modelcontextprotocol/serverInfo": {"name": "ledger", "version": env!("CARGO_PKG_VERSION")},
+        },
+        "ttlMs": 0,
+        "cacheScope": "private",
     })
     .to_string()
 }

@@ -6,7 +6,7 @@
 //! instance, since a host cannot cancel what it asked a component for. So the instance serves those that it has
 //! to their end, and the next connection gets a fresh one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::Store;
 use wasmtime::component::InstancePre;
@@ -38,13 +38,22 @@ pub struct ComponentTransport {
 struct Current(Arc<Mutex<Option<Instance<Guest>>>>);
 
 impl ComponentTransport {
-    /// The HTTP transport that this crate's build made. It reaches servers by `http`.
+    /// The HTTP transport that this crate's build made, compiled once for the whole process. It reaches
+    /// servers by `http`.
     ///
     /// # Errors
     ///
     /// It does not compile, or does not fit the world.
     pub fn built_http(http: Http) -> Result<ComponentTransport, RuntimeError> {
-        ComponentTransport::from_bytes(crate::HTTP_TRANSPORT, RuntimeOptions::default(), http)
+        static BUILT: OnceLock<Arc<Compiled<TransportPre<Host>>>> = OnceLock::new();
+        let compiled = match BUILT.get() {
+            Some(compiled) => compiled.clone(),
+            None => {
+                let compiled = Compiled::from_bytes(crate::HTTP_TRANSPORT, RuntimeOptions::default())?;
+                BUILT.get_or_init(|| Arc::new(compiled)).clone()
+            }
+        };
+        Ok(ComponentTransport { compiled, http, current: Current::default() })
     }
 
     /// The component `bytes`. It reaches servers by `http`.
@@ -61,7 +70,7 @@ impl ComponentTransport {
         Ok(ComponentTransport { compiled, http, current: Current::default() })
     }
 
-    /// The same component, which is not compiled again, in instances of its own: it reaches servers by `http`.
+    /// The same component in instances of its own, which reach servers by `http`.
     #[must_use]
     pub fn over(&self, http: Http) -> ComponentTransport {
         ComponentTransport { compiled: self.compiled.clone(), http, current: Current::default() }

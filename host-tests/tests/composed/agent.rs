@@ -4,11 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use host_tests::Http;
 use host_tests::host::{self, Host};
+use host_tests::ledger::http::HttpLedger;
 use host_tests::ledger::{LedgerServer, What};
 use tokio::time::timeout;
 use wasmtime::component::{Accessor, Component, Linker, ResourceAny};
-use wasmtime::{Engine, Store, StoreLimitsBuilder};
+use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder};
 
 use bindings::ComposedPre;
 use bindings::exports::noreplay::agent::errands::Guest;
@@ -33,10 +35,10 @@ mod bindings {
     });
 }
 
-/// The memory that each of the two components may have: little, so that a leak shows.
+/// The memory that each of the components may have: little, so that a leak shows.
 const MEMORY: usize = 2 << 20;
 
-/// No story takes this long, in virtual time.
+/// No story takes this long, in virtual time where the server is in this process.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// An agent that lives in an instance of the composed component.
@@ -70,41 +72,68 @@ pub(crate) async fn walk_out(server: &LedgerServer, errand: Errand) -> Option<Ve
 }
 
 async fn composed<R>(server: &LedgerServer, story: impl AsyncFnOnce(&Accessor<Host>, &Guest) -> R) -> R {
-    let instances = instances();
-    let limits = StoreLimitsBuilder::new().memory_size(MEMORY).trap_on_grow_failure(true).build();
-    let mut store = Store::new(instances.engine(), Host::new(Arc::new(server.clone()), limits));
-    store.limiter(|host| &mut host.limits);
-    let instance = instances.instantiate_async(&mut store).await.expect("it starts");
-    let story = store.run_concurrent(async |store| {
-        let end = story(store, instance.noreplay_agent_errands()).await;
+    static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
+    let instances = INSTANCES.get_or_init(|| instances(host_tests::COMPONENT));
+    let end = tell(instances, Host::new(Arc::new(server.clone()), limits()), async |store, guest| {
+        let end = story(store, guest).await;
         server.until(|wire| times(wire, &What::Connected) == times(wire, &What::Dropped)).await;
         end
     });
-    let end = timeout(LONGEST, story).await.expect("it ends").expect("it does not trap");
+    let end = end.await;
     assert!(server.violations().is_empty(), "{:?}", server.violations());
     end
+}
+
+/// Tells a story about an agent, a client and a transport, all components, that work with `server`.
+pub(crate) async fn with_agent_over_http<R>(
+    server: &HttpLedger,
+    story: impl AsyncFnOnce(&Agent<'_>) -> R,
+) -> R {
+    static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
+    let instances = INSTANCES.get_or_init(|| instances(host_tests::HTTP_CLIENT));
+    let url = server.url();
+    let host = Host::over(Http::to(&url).expect("it is a URL"), limits());
+    let end = tell(instances, host, async |store, guest| {
+        let resource = guest.agent().call_constructor(store, url).await;
+        let agent = Agent { store, guest, resource: resource.expect("it does not trap") };
+        let end = story(&agent).await;
+        agent.drop();
+        end
+    });
+    let end = end.await;
+    assert!(server.violations().is_empty(), "{:?}", server.violations());
+    end
+}
+
+/// Tells a story in an instance of its own.
+async fn tell<R>(
+    instances: &ComposedPre<Host>,
+    host: Host,
+    story: impl AsyncFnOnce(&Accessor<Host>, &Guest) -> R,
+) -> R {
+    let mut store = Store::new(instances.engine(), host);
+    store.limiter(|host| &mut host.limits);
+    let instance = instances.instantiate_async(&mut store).await.expect("it starts");
+    let story = store.run_concurrent(async |store| story(store, instance.noreplay_agent_errands()).await);
+    timeout(LONGEST, story).await.expect("it ends").expect("it does not trap")
+}
+
+fn limits() -> StoreLimits {
+    StoreLimitsBuilder::new().memory_size(MEMORY).trap_on_grow_failure(true).build()
 }
 
 fn times(wire: &host_tests::ledger::Wire, what: &What) -> usize {
     wire.entries().iter().filter(|entry| entry.what == *what).count()
 }
 
-/// What compiles and runs it.
-pub(crate) fn engine() -> &'static Engine {
-    static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(Engine::default)
-}
-
-/// The composed component, compiled once for the whole process.
-fn instances() -> &'static ComposedPre<Host> {
-    static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
-    INSTANCES.get_or_init(|| {
-        let component = Component::new(engine(), compose(host_tests::COMPONENT)).expect("it compiles");
-        let mut linker = Linker::new(engine());
-        host::add_to_linker(&mut linker).expect("nothing is there twice");
-        let instances = linker.instantiate_pre(&component).expect("the host has all it imports");
-        ComposedPre::new(instances).expect("it exports the agent")
-    })
+/// The agent composed with this client, compiled.
+fn instances(client: &[u8]) -> ComposedPre<Host> {
+    let engine = Engine::default();
+    let component = Component::new(&engine, compose(client)).expect("it compiles");
+    let mut linker = Linker::new(&engine);
+    host::add_to_linker(&mut linker).expect("nothing is there twice");
+    let instances = linker.instantiate_pre(&component).expect("the host has all it imports");
+    ComposedPre::new(instances).expect("it exports the agent")
 }
 
 /// Plugs a client into the agent: the component alone, or with a transport in it.

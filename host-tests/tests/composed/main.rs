@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
+use host_tests::ledger::http::{self, HttpLedger};
 use host_tests::ledger::{ConnectStep, LedgerServer, Rule, Step, Tool, What, When, closed};
 use host_tests::runtime::Surface;
 use tokio::time::sleep;
 
 mod agent;
 
-use agent::{Agent, Errand, Event, Verdict, walk_out, with_agent};
+use agent::{Agent, Errand, Event, Verdict, walk_out, with_agent, with_agent_over_http};
 
 /// Calls `tool`, and waits for as long as it takes.
 fn errand(tool: &str, arguments: &str) -> Errand {
@@ -114,7 +115,10 @@ async fn a_call_given_up_before_the_hand_over_is_never_sent() {
         assert_eq!(agent.next_event(10_000).await, None);
     })
     .await;
-    assert_eq!(server.wire().methods(1), ["initialize", "notifications/initialized", "tools/call"]);
+    assert_eq!(
+        server.wire().methods(1),
+        ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+    );
     assert_eq!((server.ledger().effects().len(), server.wire().calls("pay")), (0, 0));
 }
 
@@ -294,4 +298,23 @@ async fn what_is_given_up_is_not_kept() {
         assert_ok(agent.call(echo("hi")).await, "hi");
     })
     .await;
+}
+
+/// The founding scenario, where agent, client and transport are components, and the server is on a socket.
+#[tokio::test]
+async fn a_lost_answer_is_unknown_over_http_too() {
+    let server = HttpLedger::start().await.expect("a port is free");
+    let server = server.on_tool("pay", 1, [http::Step::Execute, http::Step::End(http::End::Reset)]);
+    with_agent_over_http(&server, async |agent| {
+        let slow = errand("slow", r#"{"ms":200}"#);
+        let [paid, slow, a] = agent.run([pay(), slow, echo("a")]).await;
+        let Some(Verdict::UnknownOutcome(unknown)) = paid else { panic!("{paid:?}") };
+        assert!(unknown.message.contains("`pay` may have run"), "{}", unknown.message);
+        assert_ok(slow, "done");
+        assert_ok(a, r#""a""#);
+        assert_eq!(agent.call(impatient(errand("slow", r#"{"ms":60000}"#))).await, None);
+        assert_ok(agent.call(pay()).await, "charged");
+    })
+    .await;
+    assert_eq!((server.ledger().count("pay"), server.traffic().calls("pay").len()), (2, 2));
 }

@@ -95,8 +95,9 @@ impl Drop for Connection {
 
 /// Tells the server that its session is over, if it gave one.
 async fn end_session(shared: &Rc<Shared>) {
+    let revision = shared.revision.borrow().clone();
     if shared.session.borrow().is_some()
-        && let Ok(headers) = exchange::headers(shared, None).await
+        && let Ok(headers) = exchange::headers(shared, revision).await
     {
         // That it does not care is its own affair.
         let _ = http::send(Method::Delete, &shared.endpoint, headers, None).await;

@@ -42,9 +42,8 @@ pub(super) async fn send(shared: &Rc<Shared>, message: Outgoing) -> Sent {
         // There a request is cancelled by leaving its response, which `abandon` does.
         return Ok(Delivery::HandedOver);
     }
-    if message.protocol_version.is_some() {
-        shared.revision.borrow_mut().clone_from(&message.protocol_version);
-    }
+    // What comes without a message, a GET for example, is of the revision of the latest one.
+    shared.revision.borrow_mut().clone_from(&message.protocol_version);
     let (tell, told) = oneshot::channel();
     let (request, whole) = (message.request, message.message.len());
     let left = Rc::new(Cell::new(whole));
@@ -81,10 +80,8 @@ fn is_stateless(revision: Option<&str>) -> bool {
 }
 
 /// The headers of every request: what the host adds, the session and the revision.
-pub(super) async fn headers(shared: &Rc<Shared>, revision: Option<&str>) -> Result<Headers, Failure> {
+pub(super) async fn headers(shared: &Rc<Shared>, revision: Option<String>) -> Result<Headers, Failure> {
     let mut headers = shared.known.headers().await?;
-    let in_force = shared.revision.borrow().clone();
-    let revision = revision.map(str::to_owned).or(in_force);
     let session = shared.session.borrow().clone().filter(|_| !is_stateless(revision.as_deref()));
     let named = [("mcp-protocol-version", revision), ("mcp-session-id", session)];
     headers
@@ -98,8 +95,7 @@ async fn post(
     message: Outgoing,
     left: Rc<Cell<usize>>,
 ) -> Result<(Response, bool), SendError> {
-    let mut headers =
-        headers(shared, message.protocol_version.as_deref()).await.map_err(SendError::NotSent)?;
+    let mut headers = headers(shared, message.protocol_version).await.map_err(SendError::NotSent)?;
     let had_session = headers.iter().any(|(name, _)| name == "mcp-session-id");
     headers.push(("content-type".to_owned(), b"application/json".to_vec()));
     headers.push(("accept".to_owned(), b"application/json, text/event-stream".to_vec()));
@@ -121,6 +117,7 @@ async fn post(
 async fn exchange(shared: Rc<Shared>, message: Outgoing, left: Rc<Cell<usize>>, tell: oneshot::Sender<Sent>) {
     let shared = &shared;
     let (method, request) = (message.method.clone(), message.request);
+    let resumable = !is_stateless(message.protocol_version.as_deref());
     let (response, had_session) = match post(shared, message, left).await {
         Ok(posted) => posted,
         Err(error) => {
@@ -160,7 +157,6 @@ async fn exchange(shared: Rc<Shared>, message: Outgoing, left: Rc<Cell<usize>>, 
     match (meaning, due) {
         (Meaning::Json, Some(request)) => json(shared, request, response.body).await,
         (Meaning::EventStream, Some(request)) => {
-            let resumable = !is_stateless(shared.revision.borrow().as_deref());
             stream::follow(shared, request, response.body, resumable).await;
         }
         (Meaning::NoAnswer(mut failure), Some(request)) => {

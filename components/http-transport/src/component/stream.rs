@@ -168,7 +168,8 @@ pub(super) struct NoStream {
 /// Opens an event stream: from the event after `last`, if that is given.
 pub(super) async fn open(shared: &Rc<Shared>, last: Option<String>) -> Result<Events, NoStream> {
     let passing = |failure| NoStream { failure, is_final: false };
-    let mut headers = exchange::headers(shared, None).await.map_err(passing)?;
+    let revision = shared.revision.borrow().clone();
+    let mut headers = exchange::headers(shared, revision).await.map_err(passing)?;
     headers.push(("accept".to_owned(), b"text/event-stream".to_vec()));
     if let Some(last) = last {
         headers.push(("last-event-id".to_owned(), last.into_bytes()));

@@ -53,8 +53,8 @@ impl Call {
 
     fn call(&self) -> ToolCall {
         let mut call = ToolCall::new(&self.tool).progress();
-        call.arguments.clone_from(&self.args);
-        call.meta.clone_from(&self.meta);
+        call.arguments = self.args.clone().unwrap_or_default();
+        call.meta = self.meta.clone().unwrap_or_default();
         match self.timeout {
             Some(limit) => call.timeout(limit),
             None => call,

@@ -10,7 +10,9 @@ use tokio::time::{sleep, timeout};
 
 use super::fault::Fault;
 use super::server::{Seen, Server, URL};
+use crate::check::fault::Words;
 use crate::check::policy::Policy;
+use crate::check::schedule;
 use crate::{CallId, Client, ClientError, NotExecuted, Options, Outcome, Session, ToolCall};
 
 /// Longer than anything but a hang, in virtual time.
@@ -34,6 +36,8 @@ pub(super) enum Answers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) revision: &'static str,
+    /// Whether the client is left to find that out.
+    pub(super) probed: bool,
     pub(super) answers: Answers,
     /// Whether it gives out session ids.
     pub(super) session: bool,
@@ -120,7 +124,9 @@ pub(super) struct Record {
 /// Runs a case. `options` are the component's own defaults.
 pub(super) async fn run(client: Client, server: Server, options: &Options, case: &Case) -> Record {
     let mut options = options.clone();
-    case.policy.apply(case.setting.revision, &mut options);
+    let Setting { revision, probed, .. } = case.setting;
+    let setting = schedule::Setting { revision, probed, own_channels: true, words: Words::Plain };
+    case.policy.apply(setting, &mut options);
     let mut record = Record::default();
     match client.session(URL, options).await {
         Ok(session) => {
@@ -233,9 +239,22 @@ impl Caller {
     }
 }
 
+impl Setting {
+    /// Whether it is of the revision without sessions, and without streams that resume.
+    pub(super) fn is_stateless(&self) -> bool {
+        self.revision == schedule::MODERN
+    }
+
+    /// Whether a stream that breaks is resumed.
+    pub(super) fn resumes(&self) -> bool {
+        self.answers == Answers::Resumable && !self.is_stateless()
+    }
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.revision)?;
+        f.write_str(if self.probed { ", to be found out" } else { "" })?;
         f.write_str(match self.answers {
             Answers::Json => ", JSON",
             Answers::Events => ", events",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use super::case::{Answers, Case, Record, Verdict};
+use super::case::{Case, Record, Verdict};
 use super::fault::{Fault, Knows};
 use super::server::Seen;
 use crate::check::policy::CAP;
@@ -64,6 +64,9 @@ impl Court<'_> {
                 self.hold(id > last, Promise::P6, || format!("the request id {id} does not rise"));
                 last = last.max(id);
             }
+            for wrong in &seen.wrong {
+                self.broken(Promise::P5, format!("request {number}: {wrong}"));
+            }
             let after_close = number >= self.record.closed && seen.method != Method::DELETE;
             self.hold(!after_close, Promise::P5, || format!("request {number} was sent after close"));
         }
@@ -88,8 +91,8 @@ impl Court<'_> {
     }
 
     fn knows(&self, seen: &Seen) -> Option<Knows> {
-        let resumable = self.case.setting.answers == Answers::Resumable;
-        seen.fault.map(|fault| fault.knows(resumable, seen.session.is_some()))
+        let resumes = self.case.setting.resumes();
+        seen.fault.map(|fault| fault.knows(resumes, seen.session.is_some()))
     }
 
     fn call(&mut self, number: u32, verdict: &Verdict) {
@@ -183,8 +186,9 @@ impl Court<'_> {
         self.hold(class == right, Promise::P2, || {
             format!("call {number} is {right:?}, and it says {:?}", verdict.verdict)
         });
-        // With its connection a call's late answer goes too.
-        if fault == Fault::Late && self.record.reconnects.is_empty() {
+        // With its connection a call's late answer goes too; and without sessions, leaving it is to cancel it.
+        let kept = self.record.reconnects.is_empty() && !self.case.setting.is_stateless();
+        if fault == Fault::Late && kept {
             let known = matches!(self.record.reconciled.get(&number), Some(Some(Outcome::Ok(_))));
             self.hold(known, Promise::P4, || format!("the late answer to call {number} is lost"));
         }
@@ -192,12 +196,14 @@ impl Court<'_> {
 
     /// A request of which nothing could be read: a call's, if it is no part of a handshake.
     fn is_cut_call(&self, place: usize, seen: &Seen) -> bool {
+        let last_of_handshake =
+            if self.case.setting.is_stateless() { "server/discover" } else { "notifications/initialized" };
         seen.method == Method::POST
             && !seen.whole
             && matches!(seen.fault, Some(Fault::Unreached(_) | Fault::Cut(_)))
             && self.record.requests[..place]
                 .iter()
-                .any(|earlier| earlier.rpc.as_deref() == Some("notifications/initialized"))
+                .any(|earlier| earlier.rpc.as_deref() == Some(last_of_handshake))
             && self.record.calls.len() == 1
             && !self.case.scenario.acts.contains(&super::case::Act::List)
     }

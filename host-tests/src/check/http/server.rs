@@ -60,6 +60,8 @@ pub(super) struct Seen {
     pub(super) fault: Option<Fault>,
     /// Whether all of its text came.
     pub(super) whole: bool,
+    /// What the revision does not allow.
+    pub(super) wrong: Vec<String>,
 }
 
 /// What a response's body does, one after the other.
@@ -153,6 +155,9 @@ impl Server {
         let text = text.to_bytes();
         let message: Value = serde_json::from_slice(&text).unwrap_or(Value::Null);
         self.read(number, &message);
+        if self.0.setting.is_stateless() {
+            self.state().requests[number].wrong = wrong(&message, &parts.method, &parts.headers);
+        }
         let reply = match (parts.method.clone(), fault) {
             (_, Some(Fault::Breaks(why, executed))) => {
                 self.perform(number, executed);
@@ -186,6 +191,7 @@ impl Server {
             last_event_id: text("last-event-id"),
             fault,
             whole: false,
+            wrong: Vec::new(),
         });
         number
     }
@@ -220,6 +226,13 @@ impl Server {
         }
         let executes = fault.is_none_or(Fault::executes);
         let result = match method {
+            Some("initialize") if fault.is_none() && self.0.setting.is_stateless() => {
+                return Reply::status(400).header("content-type", "application/json").say(format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32022,"message":"no","data":{{"supported":["{}"]}}}}}}"#,
+                    id.unwrap_or_default(),
+                    self.0.setting.revision
+                ));
+            }
             Some("initialize") => format!(
                 r#"{{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"world","version":"1"}}}}"#,
                 self.0.setting.revision
@@ -229,6 +242,10 @@ impl Server {
                 self.perform(number, executes);
                 format!(r#"{{"content":[{{"type":"text","text":"done by request {number}"}}]}}"#)
             }
+            Some("server/discover") if self.0.setting.is_stateless() => format!(
+                r#"{{"supportedVersions":["{}"],"capabilities":{{"tools":{{}}}}}}"#,
+                self.0.setting.revision
+            ),
             Some("server/discover") => return discover(id, fault),
             // A notification, or an answer.
             _ => {
@@ -278,7 +295,7 @@ impl Server {
     }
 
     fn stream(&self, events: Events, id: &str, whole: &str) -> Reply {
-        if self.0.setting.answers == Answers::Resumable
+        if self.0.setting.resumes()
             && let Ok(id) = id.parse()
         {
             let kept = if events == Events::PrimingForEver { Vec::new() } else { whole.as_bytes().to_vec() };
@@ -359,6 +376,32 @@ impl http_host::Server for Server {
         let server = self.clone();
         Box::pin(async move { server.serve(request).await })
     }
+}
+
+/// What a request of the revision without sessions lacks, or has too much.
+fn wrong(message: &Value, method: &Method, headers: &HeaderMap) -> Vec<String> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let mut wrong = Vec::new();
+    // Where the probe was not answered, the older way is tried.
+    if message["method"].as_str() == Some("initialize") {
+        return wrong;
+    }
+    if method != Method::POST {
+        wrong.push(format!("{method} is not of the revision"));
+    }
+    if header("mcp-session-id").is_some() {
+        wrong.push("it bears a session".to_owned());
+    }
+    for (name, value) in [("mcp-method", &message["method"]), ("mcp-name", &message["params"]["name"])] {
+        if header(name) != value.as_str() {
+            wrong.push(format!("its header `{name}` is {:?}", header(name)));
+        }
+    }
+    let said = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+    if message["id"].is_u64() && header("mcp-protocol-version") != said.as_str() {
+        wrong.push("its header names another revision than its `_meta`".to_owned());
+    }
+    wrong
 }
 
 /// An error for nobody.

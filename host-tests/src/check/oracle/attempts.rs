@@ -4,16 +4,27 @@ use super::super::promise::Promise;
 use super::Court;
 use super::story::{At, CallStory};
 
+/// How often a call may be continued because its server asks for that.
+const CONTINUATIONS: u32 = 8;
+
 impl Court<'_> {
     pub(super) fn attempts(&mut self, call: &CallStory<'_>) {
         let story = self.story;
         let number = call.call.number;
-        let (mut resends, mut grants) = (1, story.grants(call));
+        let (mut resends, mut grants, mut continuations) = (1, story.grants(call), CONTINUATIONS);
         for (one, next) in story.attempts(call).zip(story.attempts(call).skip(1)) {
             let proof = one.proof().filter(|(at, _)| *at < next.handed);
-            if resends > 0 && proof.is_some_and(|(_, grade)| story.resends(grade)) {
+            let state = &next.message.state;
+            let asked = one.suspended().filter(|(at, state)| {
+                *at < next.handed && story.modern && next.message.state.as_ref() == Some(state)
+            });
+            let same = *state == one.message.state;
+            if continuations > 0 && asked.is_some() {
+                // The server asked for just that, by its answer to the one before, and gets it once.
+                continuations -= 1;
+            } else if resends > 0 && same && proof.is_some_and(|(_, grade)| story.resends(grade)) {
                 resends -= 1;
-            } else if grants > 0 && one.fell_before(next.handed) {
+            } else if grants > 0 && state.is_none() && same && one.fell_before(next.handed) {
                 grants -= 1;
             } else {
                 self.broken(

@@ -107,12 +107,17 @@ impl Court<'_> {
                 failure.kind == FailureKind::TimedOut && self.story.time(at) >= entry.at + long
             }
             _ => false,
-        }) || self.handshakes(at).any(|message| message.failures(at).contains(&failure))
+        }) || self.handshakes(at).any(|message| {
+            // The first message may be what connects.
+            let is_it = |own: &&Failure| failure.kind == own.kind && failure.detail.ends_with(&own.detail);
+            message.failures(at).iter().any(is_it)
+        })
     }
 
     /// The messages of handshakes before `at`.
     fn handshakes(&self, at: At) -> impl Iterator<Item = &MessageStory<'_>> {
-        let is_handshake = |kind: &Kind| matches!(kind, Kind::Initialize | Kind::Initialized);
+        let is_handshake =
+            |kind: &Kind| matches!(kind, Kind::Discover | Kind::Initialize | Kind::Initialized);
         let messages = self.story.messages.iter();
         messages.filter(move |message| message.handed < at && is_handshake(&message.message.kind))
     }

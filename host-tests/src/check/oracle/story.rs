@@ -7,6 +7,7 @@ use super::super::moment::{Entry, Fate, Kind, Meaning, Message, MessageIndex, Mo
 use super::super::policy::{CAP, Policy};
 use super::super::refusal::Grade;
 use super::super::schedule::{Call, Schedule};
+use super::super::world::read;
 use crate::transport::{Delivery, SendError};
 use crate::{Failure, Outcome, Resend};
 
@@ -17,6 +18,7 @@ pub(super) type At = usize;
 pub(super) struct Story<'a> {
     pub(super) log: &'a [Entry],
     pub(super) policy: Policy,
+    pub(super) modern: bool,
     pub(super) calls: BTreeMap<u32, CallStory<'a>>,
     pub(super) messages: Vec<MessageStory<'a>>,
     /// When the caller closed the session.
@@ -64,6 +66,7 @@ impl<'a> Story<'a> {
         let mut story = Story {
             log,
             policy: schedule.policy,
+            modern: schedule.setting.is_modern(),
             calls: BTreeMap::new(),
             messages: Vec::new(),
             closing: None,
@@ -226,6 +229,14 @@ impl<'a> Story<'a> {
 }
 
 impl<'a> MessageStory<'a> {
+    /// When the server suspended it, and the state that it wants back.
+    pub(super) fn suspended(&self) -> Option<(At, String)> {
+        match self.decisive()? {
+            (at, Decisive::Answer(Fate::InputRequired(json))) => Some((at, read::state(json)?)),
+            _ => None,
+        }
+    }
+
     /// The proof that it was not executed: the end of its `send`, if nothing of an answer came before.
     pub(super) fn proof(&self) -> Option<(At, Grade)> {
         let (at, _, meaning) = self.returned?;

@@ -77,6 +77,7 @@ impl Court<'_> {
         let more = match decisive {
             Decisive::Answer(Fate::Result { .. }) => false,
             Decisive::Proof(grade) => story.resends(grade) || story.grants(call) > 0,
+            Decisive::Answer(Fate::InputRequired(_)) => story.modern || story.grants(call) > 0,
             _ => story.grants(call) > 0,
         };
         self.hold(more, Promise::P9, || format!("call {number} waited on, though its end had been told"));

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::moment::{Kind, Moment, Told};
+use super::super::moment::{Fate, Kind, Moment, Told};
 use super::super::policy::CONNECT;
 use super::super::promise::Promise;
 use super::Court;
-use super::story::{At, MessageStory};
+use super::story::{At, Decisive, MessageStory};
 
 impl Court<'_> {
     pub(super) fn wire(&mut self) {
@@ -52,8 +52,19 @@ impl Court<'_> {
             })
         };
         match &story.message.kind {
+            Kind::Discover => {
+                let right = !self.story.policy.initialised && !earlier(&Kind::Discover);
+                self.hold(right, Promise::P5, || "a question that nobody asked for".to_owned());
+            }
             Kind::Initialize => {
-                let right = !self.story.policy.initialised && !earlier(&Kind::Initialize);
+                // Once, or once more if the server denied it and so was asked what it speaks.
+                let earlier = self.story.messages.iter().filter(|other| {
+                    let it = &other.message;
+                    other.handed < handed && it.connection == connection && it.kind == Kind::Initialize
+                });
+                let denied = |other: &&MessageStory<'_>| matches!(other.decisive(), Some((at, Decisive::Answer(Fate::Error(_)))) if at < handed);
+                let (all, denied) = (earlier.clone().count(), earlier.filter(denied).count());
+                let right = !self.story.policy.initialised && all <= 1 && all == denied;
                 self.hold(right, Promise::P5, || "a handshake that nobody asked for".to_owned());
             }
             Kind::Initialized => {
@@ -150,9 +161,11 @@ impl Court<'_> {
                 _ => {}
             }
         }
-        let on_it = |message: &&MessageStory<'_>| message.message.connection == connection;
-        let told = story.messages.iter().filter(on_it).any(|message| {
-            message.message.kind != Kind::Initialize
+        let on_it =
+            |message: &&MessageStory<'_>| message.message.connection == connection && message.handed < at;
+        // Of a question and `initialize`, the one that was asked last.
+        let told = story.messages.iter().filter(on_it).next_back().is_some_and(|message| {
+            !matches!(message.message.kind, Kind::Discover | Kind::Initialize)
                 || message.decisive().is_some_and(|(decided, _)| decided < at)
         });
         let limit = Duration::from_millis(CONNECT.into());

@@ -8,7 +8,7 @@ use super::super::fault::{AnswerFault, MUCH_LATER, Noise, OddId, OddResult, Over
 use super::super::moment::{Fate, Told};
 use super::super::policy::MESSAGE;
 use super::line::Line;
-use super::server::{Asked, channel, own, progress};
+use super::server::{Asked, channel, denial, own, progress};
 use super::{World, read};
 use crate::FailureKind;
 use crate::transport::{Incoming, LostAnswer, Oversized};
@@ -31,6 +31,9 @@ struct Answering<'a> {
 
 impl Answering<'_> {
     fn well(&self) {
+        if let Some(denial) = denial(self.world, &self.asked.message.kind) {
+            return self.error(denial);
+        }
         self.line.say(self.whole(), self.channel, own(self.asked));
     }
 

@@ -31,10 +31,11 @@ impl WorldConnection {
         let mut wrong = self.audit.lock().unwrap_or_else(PoisonError::into_inner).message(outgoing);
         let read = read::message(&outgoing.message);
         let revision = outgoing.protocol_version.as_deref();
-        if read.kind != Kind::Initialize && revision.is_some_and(|said| said != self.world.setting().revision)
-        {
+        let asks = matches!(read.kind, Kind::Discover | Kind::Initialize);
+        if !asks && revision.is_some_and(|said| said != self.world.setting().revision) {
             wrong.push("not the revision in force".to_owned());
         }
+        wrong.extend(read::unmarked(outgoing, &read).map(str::to_owned));
         if let Kind::Call(number) = read.kind
             && let Some(call) = self.world.state().calls.get(&number)
         {
@@ -45,6 +46,7 @@ impl WorldConnection {
             connection: self.line.number,
             request: outgoing.request,
             kind: read.kind.clone(),
+            state: read.state.clone(),
             wrong,
         });
         (message, read)

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::moment::{Fate, Kind};
-use super::super::schedule::Call;
+use super::super::schedule::{Call, MODERN};
 use crate::RpcError;
+use crate::transport::Outgoing;
 
 /// A message, read.
 pub(super) struct Read {
@@ -17,6 +18,12 @@ pub(super) struct Read {
     pub(super) token: Option<String>,
     /// From which tool on to list.
     pub(super) cursor: usize,
+    /// How often the server suspends the call.
+    pub(super) suspended: u32,
+    /// The state with which the call is continued.
+    pub(super) state: Option<String>,
+    /// The revision that it says it is in.
+    pub(super) revision: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -33,6 +40,8 @@ struct Params {
     cursor: Option<String>,
     #[serde(rename = "requestId")]
     request: u64,
+    #[serde(rename = "requestState")]
+    state: Option<String>,
     #[serde(rename = "_meta")]
     meta: Meta,
 }
@@ -42,6 +51,7 @@ struct Params {
 struct Arguments {
     number: u32,
     takes: u64,
+    suspended: u32,
 }
 
 #[derive(Default, Deserialize)]
@@ -49,6 +59,8 @@ struct Arguments {
 struct Meta {
     #[serde(rename = "progressToken")]
     progress_token: Option<Box<RawValue>>,
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    revision: Option<String>,
 }
 
 /// Reads a message. What cannot be read is the audit's concern.
@@ -56,6 +68,7 @@ pub(super) fn message(bytes: &[u8]) -> Read {
     let Members { method, params } = serde_json::from_slice(bytes).unwrap_or_default();
     let kind = match method.as_deref() {
         None => Kind::Response,
+        Some("server/discover") => Kind::Discover,
         Some("initialize") => Kind::Initialize,
         Some("notifications/initialized") => Kind::Initialized,
         Some("tools/call") => Kind::Call(params.arguments.number),
@@ -67,6 +80,9 @@ pub(super) fn message(bytes: &[u8]) -> Read {
         kind,
         takes: params.arguments.takes,
         token: params.meta.progress_token.map(|token| token.get().to_owned()),
+        suspended: params.arguments.suspended,
+        state: params.state,
+        revision: params.meta.revision,
         cursor: params.cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0),
     }
 }
@@ -82,9 +98,43 @@ pub(super) fn altered(bytes: &[u8], call: &Call) -> Option<String> {
     (!stands(&meta[1..])).then(|| "not the `_meta` that the caller gave".to_owned())
 }
 
+/// What a message of the revision without a handshake does not say of itself; or one of another does.
+pub(super) fn unmarked(outgoing: &Outgoing, read: &Read) -> Option<&'static str> {
+    let header = |name: &str| outgoing.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value);
+    if outgoing.protocol_version.as_deref() != Some(MODERN) {
+        let plain = outgoing.headers.is_empty() && read.revision.is_none() && read.state.is_none();
+        return (!plain).then_some("marks of another revision");
+    }
+    if header("Mcp-Method") != Some(&outgoing.method) {
+        return Some("not the method in its headers");
+    }
+    if matches!(read.kind, Kind::Call(_)) && header("Mcp-Name").is_none() {
+        return Some("not the tool in its headers");
+    }
+    let says = outgoing.request.is_none() || read.revision.as_deref() == Some(MODERN);
+    (!says).then_some("not its revision in its `_meta`")
+}
+
 /// What a result of ours means.
 pub(super) fn result(json: &str) -> Fate {
-    Fate::Result { json: json.to_owned(), is_error: false }
+    let json = json.to_owned();
+    match self::state(&json) {
+        Some(_) => Fate::InputRequired(json),
+        None => Fate::Result { json, is_error: false },
+    }
+}
+
+/// The state that a result wants back, if that is all it asks for.
+pub(in super::super) fn state(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Asked {
+        #[serde(rename = "resultType")]
+        kind: String,
+        #[serde(rename = "requestState")]
+        state: String,
+    }
+    let asked: Asked = serde_json::from_str(json).ok()?;
+    (asked.kind == "input_required").then_some(asked.state)
 }
 
 /// What a response with an error means.

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::super::moment::{Fate, Kind, Message, Moment, Told};
+use super::super::moment::{Kind, Message, Moment, Told};
+use super::super::schedule::MODERN;
 use super::line::Line;
 use super::read::Read;
-use super::{World, answer};
+use super::{World, answer, read};
 
 /// A message that reached the server.
 pub(super) struct Asked {
@@ -41,11 +42,37 @@ pub(super) fn result(world: &World, message: &Message, read: &Read) -> String {
                 r#"{{"tools":[{{"name":"{name}","inputSchema":{{"type":"object"}},"annotations":{annotations}}}]{next}}}"#
             )
         }
+        Kind::Discover if world.setting().is_modern() => format!(
+            r#"{{"supportedVersions":["{MODERN}"],"capabilities":{{"tools":{{}}}},"_meta":{{"io.modelcontextprotocol/serverInfo":{{"name":"world","version":"1"}}}}}}"#
+        ),
+        // It counts in the state how often it has done so.
+        Kind::Call(_) if suspensions(read) < read.suspended => format!(
+            r#"{{"resultType":"input_required","requestState":"{}-{}"}}"#,
+            suspensions(read) + 1,
+            message.index
+        ),
         Kind::Call(number) => format!(
             r#"{{"content":[{{"type":"text","text":"call {number}, message {}"}}],"isError":false}}"#,
             message.index
         ),
         _ => "{}".to_owned(),
+    }
+}
+
+/// How often the server suspended a call so far.
+fn suspensions(read: &Read) -> u32 {
+    let state = read.state.as_deref().and_then(|state| state.split_once('-'));
+    state.and_then(|(times, _)| times.parse().ok()).unwrap_or(0)
+}
+
+/// The error that a server of the one era answers a word of the other with.
+pub(super) fn denial(world: &World, kind: &Kind) -> Option<&'static str> {
+    match (kind, world.setting().is_modern()) {
+        (Kind::Discover, false) => Some(r#"{"code":-32601,"message":"Method not found"}"#),
+        (Kind::Initialize, true) => {
+            Some(r#"{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"]}}"#)
+        }
+        _ => None,
     }
 }
 
@@ -102,5 +129,5 @@ pub(super) fn channel(world: &World, message: &Message) -> Option<u64> {
 
 /// What the answer of this request tells.
 pub(super) fn own(asked: &Asked) -> Told {
-    Told::Of(asked.message.index, Fate::Result { json: asked.result.clone(), is_error: false })
+    Told::Of(asked.message.index, read::result(&asked.result))
 }

@@ -53,7 +53,7 @@ pub(super) fn tell(scenes: &[Scene], facts: &Facts) -> String {
 
 /// The call as the caller wrote it.
 fn words(scene: &Scene) -> String {
-    let arguments = scene.call.arguments.as_deref().unwrap_or_default();
+    let arguments = &scene.call.arguments;
     format!("{} {arguments}", scene.call.name).trim_end().to_owned()
 }
 

@@ -66,6 +66,8 @@ struct Members<'a> {
     arguments: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     meta: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    continuation: Option<&'a RawValue>,
     timeout_ms: Option<u32>,
     task_ttl_ms: Option<u32>,
     progress: Option<bool>,
@@ -135,12 +137,14 @@ impl Members<'_> {
             json.map(|json| json_object(json.get()))
                 .transpose()
                 .map_err(|error| wrong(format!("{name:?}: {error}")))
+                .map(Option::unwrap_or_default)
         };
         Ok(ToolCall {
             name: self.tool.clone().ok_or_else(|| missing("tool"))?,
             key: Some(tag.to_owned()),
             arguments: object("arguments", self.arguments)?,
             meta: object("meta", self.meta)?,
+            continuation: object("continuation", self.continuation)?,
             progress: self.progress.unwrap_or(false),
             task_ttl_ms: self.task_ttl_ms.unwrap_or(0),
             timeout_ms: self.timeout_ms,
