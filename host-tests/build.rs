@@ -1,6 +1,6 @@
 //! Builds the components, so that whoever builds the host has them: no second command, no stale file.
-//! Beside the client itself these are the HTTP transport, the two composed into one, and the agent which
-//! the tests compose with them.
+//! Beside the client itself these are the HTTP transport, the two composed into one, and an agent for the tests,
+//! composed with the client alone and with both.
 //!
 //! Their only imports are those of our WIT.
 
@@ -30,12 +30,13 @@ fn main() {
     let (out, linker) = (PathBuf::from(variable("OUT_DIR")), linker());
     let [client, transport, agent] = ["noreplay", "http-transport", "agent"]
         .map(|package| build(package, &root, &out.join("component"), &linker));
-    let composed = compose(&transport, &client, &out);
+    let http_client = compose(&transport, &client, &out.join("http-client.wasm"));
     for (name, component) in [
-        ("NOREPLAY_COMPONENT", client),
+        ("AGENT_COMPONENT", compose(&client, &agent, &out.join("agent.wasm"))),
+        ("HTTP_AGENT_COMPONENT", compose(&http_client, &agent, &out.join("http-agent.wasm"))),
+        ("HTTP_CLIENT_COMPONENT", http_client),
         ("HTTP_TRANSPORT_COMPONENT", transport),
-        ("HTTP_CLIENT_COMPONENT", composed),
-        ("AGENT_COMPONENT", agent),
+        ("NOREPLAY_COMPONENT", client),
     ] {
         println!("cargo:rustc-env={name}={}", component.display());
     }
@@ -59,17 +60,15 @@ fn build(package: &str, root: &Path, target_dir: &Path, linker: &Path) -> PathBu
     }
 }
 
-/// Composes the transport with the client that it is for, and returns the file of the two in one.
-fn compose(transport: &Path, client: &Path, out: &Path) -> PathBuf {
-    let composed = out.join("http-client.wasm");
+/// Composes two components into the one in `file`: what `plug` exports becomes what `socket` imports.
+fn compose(plug: &Path, socket: &Path, file: &Path) -> PathBuf {
     let compose = || -> Result<(), Box<dyn Error>> {
-        let (transport, client) = (fs::read(transport)?, fs::read(client)?);
-        let both = compose::plugged(("transport", &transport), ("client", &client))?;
-        Ok(fs::write(&composed, without_names(&both))?)
+        let both = compose::plugged(fs::read(plug)?, fs::read(socket)?)?;
+        Ok(fs::write(file, without_names(&both))?)
     };
     match compose() {
-        Ok(()) => composed,
-        Err(error) => fail(&format!("the transport cannot be composed with the client: {error}")),
+        Ok(()) => file.to_owned(),
+        Err(error) => fail(&format!("{} cannot be composed: {error}", file.display())),
     }
 }
 

@@ -1,22 +1,18 @@
-//! Composes components: what one exports becomes what another imports. The build script does it, and the tests
-//! that compose more.
+//! Composes components: what one exports becomes what another imports.
 
 use std::error::Error;
 
 use wac_graph::types::Package;
 use wac_graph::{CompositionGraph, EncodeOptions, plug};
 
-/// A component with a name for messages.
-pub(crate) type Named<'a> = (&'a str, &'a [u8]);
-
-/// The component `socket`, whose imports `with` satisfies as far as it can.
-pub(crate) fn plugged(with: Named<'_>, socket: Named<'_>) -> Result<Vec<u8>, Box<dyn Error>> {
+/// The component `socket`, with its imports from `plug_in` as far as that exports them.
+pub(crate) fn plugged(plug_in: Vec<u8>, socket: Vec<u8>) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut graph = CompositionGraph::new();
-    let mut register = |(name, component): Named<'_>| -> Result<_, Box<dyn Error>> {
+    let mut register = |name: &str, component: Vec<u8>| -> Result<_, Box<dyn Error>> {
         let package = Package::from_bytes(name, None, component, graph.types_mut())?;
         Ok(graph.register_package(package)?)
     };
-    let (with, socket) = (register(with)?, register(socket)?);
-    plug(&mut graph, vec![with], socket)?;
+    let (plug_in, socket) = (register("plug", plug_in)?, register("socket", socket)?);
+    plug(&mut graph, vec![plug_in], socket)?;
     Ok(graph.encode(EncodeOptions::default())?)
 }

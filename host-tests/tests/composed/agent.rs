@@ -16,9 +16,6 @@ use bindings::ComposedPre;
 use bindings::exports::noreplay::agent::errands::Guest;
 pub(crate) use bindings::exports::noreplay::agent::errands::{Errand, Event, Unknown, Verdict};
 
-#[path = "../../build/compose.rs"]
-mod compose;
-
 /// What the composed component exports. What it imports, the host library supplies.
 mod bindings {
     #![allow(missing_docs, unreachable_pub, reason = "generated; what is documented carries its words")]
@@ -34,6 +31,12 @@ mod bindings {
         additional_derives: [PartialEq],
     });
 }
+
+/// The agent with the client in it.
+pub(crate) const AGENT: &[u8] = include_bytes!(env!("AGENT_COMPONENT"));
+
+/// The agent with the client in it, which has the HTTP transport in it.
+pub(crate) const HTTP_AGENT: &[u8] = include_bytes!(env!("HTTP_AGENT_COMPONENT"));
 
 /// The memory that each of the components may have: little, so that a leak shows.
 const MEMORY: usize = 2 << 20;
@@ -73,7 +76,7 @@ pub(crate) async fn walk_out(server: &LedgerServer, errand: Errand) -> Option<Ve
 
 async fn composed<R>(server: &LedgerServer, story: impl AsyncFnOnce(&Accessor<Host>, &Guest) -> R) -> R {
     static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
-    let instances = INSTANCES.get_or_init(|| instances(host_tests::COMPONENT));
+    let instances = INSTANCES.get_or_init(|| instances(AGENT));
     let end = tell(instances, Host::new(Arc::new(server.clone()), limits()), async |store, guest| {
         let end = story(store, guest).await;
         server.until(|wire| times(wire, &What::Connected) == times(wire, &What::Dropped)).await;
@@ -90,7 +93,7 @@ pub(crate) async fn with_agent_over_http<R>(
     story: impl AsyncFnOnce(&Agent<'_>) -> R,
 ) -> R {
     static INSTANCES: OnceLock<ComposedPre<Host>> = OnceLock::new();
-    let instances = INSTANCES.get_or_init(|| instances(host_tests::HTTP_CLIENT));
+    let instances = INSTANCES.get_or_init(|| instances(HTTP_AGENT));
     let url = server.url();
     let host = Host::over(Http::to(&url).expect("it is a URL"), limits());
     let end = tell(instances, host, async |store, guest| {
@@ -126,20 +129,14 @@ fn times(wire: &host_tests::ledger::Wire, what: &What) -> usize {
     wire.entries().iter().filter(|entry| entry.what == *what).count()
 }
 
-/// The agent composed with this client, compiled.
-fn instances(client: &[u8]) -> ComposedPre<Host> {
+/// This component, compiled.
+fn instances(agent: &[u8]) -> ComposedPre<Host> {
     let engine = Engine::default();
-    let component = Component::new(&engine, compose(client)).expect("it compiles");
+    let component = Component::new(&engine, agent).expect("it compiles");
     let mut linker = Linker::new(&engine);
     host::add_to_linker(&mut linker).expect("nothing is there twice");
     let instances = linker.instantiate_pre(&component).expect("the host has all it imports");
     ComposedPre::new(instances).expect("it exports the agent")
-}
-
-/// Plugs a client into the agent: the component alone, or with a transport in it.
-pub(crate) fn compose(client: &[u8]) -> Vec<u8> {
-    let agent = include_bytes!(env!("AGENT_COMPONENT"));
-    compose::plugged(("client", client), ("agent", agent)).expect("the client is what the agent imports")
 }
 
 impl Agent<'_> {
