@@ -15,6 +15,8 @@ pub enum Fault {
     Refused,
     /// There is no way there.
     Unreachable,
+    /// Connecting took too long.
+    NoConnection,
     /// The host does not let us go there.
     Denied,
     /// The host does not take the request as it is.
@@ -27,7 +29,7 @@ pub enum Fault {
     Busy,
     /// The connection ended.
     Ended,
-    /// Time ran out, in connecting or later.
+    /// Time ran out once connected.
     TimedOut,
     /// What came is not HTTP, or larger than the host takes.
     Malformed,
@@ -43,11 +45,12 @@ impl Fault {
             Self::Name
             | Self::Refused
             | Self::Unreachable
+            | Self::NoConnection
             | Self::Denied
             | Self::Certificate
             | Self::Busy => true,
-            // `Tls` and `TimedOut` may come after the message too; `Unsound` of a message whose length the
-            // host found wrong in the end.
+            // `Tls` may come after the message too; `Unsound` of a message whose length the host found wrong in
+            // the end.
             Self::Unsound | Self::Tls | Self::Ended | Self::TimedOut | Self::Malformed | Self::Other => false,
         }
     }
@@ -61,7 +64,7 @@ impl Fault {
             Self::Certificate | Self::Tls => FailureKind::TlsFailed,
             Self::Busy => FailureKind::Busy,
             Self::Ended => FailureKind::ConnectionReset,
-            Self::TimedOut => FailureKind::TimedOut,
+            Self::NoConnection | Self::TimedOut => FailureKind::TimedOut,
             Self::Malformed => FailureKind::Malformed,
             Self::Unsound | Self::Other => FailureKind::Other,
         }
@@ -104,10 +107,11 @@ pub fn weigh(fault: Fault, taken: Taken, failure: Failure) -> SendError {
 mod tests {
     use super::*;
 
-    const ALL: [Fault; 12] = [
+    const ALL: [Fault; 13] = [
         Fault::Name,
         Fault::Refused,
         Fault::Unreachable,
+        Fault::NoConnection,
         Fault::Denied,
         Fault::Unsound,
         Fault::Certificate,

@@ -153,7 +153,8 @@ fn words(code: &ErrorCode) -> (Fault, &'static str) {
         ErrorCode::DestinationIpUnroutable => (Fault::Unreachable, "there is no way to the server's address"),
         ErrorCode::ConnectionRefused => (Fault::Refused, "nobody listens at the server's address"),
         ErrorCode::ConnectionTerminated => (Fault::Ended, "the connection ended before a response came"),
-        ErrorCode::ConnectionTimeout => (Fault::TimedOut, "connecting took too long"),
+        // RFC 9209, section 2.3.9: of the attempt to open a connection.
+        ErrorCode::ConnectionTimeout => (Fault::NoConnection, "connecting took too long"),
         ErrorCode::ConnectionReadTimeout => (Fault::TimedOut, "nothing came for too long"),
         ErrorCode::ConnectionWriteTimeout => (Fault::TimedOut, "nothing could be sent for too long"),
         ErrorCode::ConnectionLimitReached => (Fault::Busy, "as many connections are open as may be"),

@@ -152,7 +152,7 @@ struct Caller {
 
 /// Something that the caller waited for.
 enum Done {
-    Call(u32, Verdict),
+    Call(u32, Box<Verdict>),
     Reconnect(usize, usize),
     List,
     Trouble(String),
@@ -168,7 +168,7 @@ impl Caller {
                 let call = ToolCall::new("pay").arguments(format!("{{\"n\":{number}}}"));
                 let calling = self.session.call_tool(call);
                 self.watch(format!("call {number}"), calling, move |verdict| {
-                    Done::Call(number, Verdict { begun, ended: server.now(), verdict })
+                    Done::Call(number, Box::new(Verdict { begun, ended: server.now(), verdict }))
                 });
             }
             Act::List => {
@@ -185,7 +185,7 @@ impl Caller {
             Act::AwaitAll => {
                 for done in join_all(self.running.drain(..)).await {
                     match done {
-                        Ok(Done::Call(number, verdict)) => _ = self.record.verdicts.insert(number, verdict),
+                        Ok(Done::Call(number, verdict)) => _ = self.record.verdicts.insert(number, *verdict),
                         Ok(Done::Reconnect(before, after)) => self.record.reconnects.push((before, after)),
                         Ok(Done::List) => {}
                         Ok(Done::Trouble(trouble)) => self.record.trouble.push(trouble),

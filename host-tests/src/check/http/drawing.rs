@@ -33,20 +33,15 @@ pub(super) fn draw(case: &Case, record: &Record) -> Vec<String> {
 }
 
 fn words(seen: &Seen) -> String {
-    let mut words = seen.method.to_string();
-    for part in [
+    let parts = [
+        Some(seen.method.to_string()),
         seen.rpc.clone(),
         seen.id.map(|id| format!("#{id}")),
         seen.call.map(|call| format!("(call {call})")),
         seen.last_event_id.as_ref().map(|id| format!("from event {id}")),
         seen.session.as_ref().map(|session| format!("in {session}")),
-    ] {
-        if let Some(part) = part {
-            words.push(' ');
-            words.push_str(&part);
-        }
-    }
-    words
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn verdict_words(verdict: &Result<Outcome, NotExecuted>) -> String {

@@ -68,8 +68,8 @@ pub(super) enum Body {
 /// What comes instead of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    Accepted,
-    NoContent,
+    Status202,
+    Status204,
     Empty,
     WrongType,
     NoType,
@@ -175,8 +175,8 @@ impl Fault {
         let mut faults = Fault::of_any();
         faults.extend(
             [
-                Content::Accepted,
-                Content::NoContent,
+                Content::Status202,
+                Content::Status204,
                 Content::Empty,
                 Content::WrongType,
                 Content::NoType,
@@ -303,7 +303,7 @@ impl Fault {
             Fault::Status(404, Body::NullId, false),
             Fault::Status(405, Body::Empty, false),
             Fault::Status(503, Body::Text, true),
-            Fault::Content(Content::Accepted),
+            Fault::Content(Content::Status202),
             Fault::Content(Content::CutAndBroken),
             Fault::Events(Events::Priming),
             Fault::Events(Events::Notification),
@@ -396,8 +396,8 @@ impl Body {
 impl Content {
     fn words(self) -> String {
         let words = match self {
-            Content::Accepted => "202",
-            Content::NoContent => "204",
+            Content::Status202 => "202",
+            Content::Status204 => "204",
             Content::Empty => "an empty answer",
             Content::WrongType => "an answer of another type",
             Content::NoType => "an answer without a type",

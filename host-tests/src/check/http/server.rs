@@ -447,8 +447,8 @@ fn refuse(status: u16, body: Body, id: &str, whole: &str) -> Reply {
 fn odd(content: Content, id: &str, whole: &str) -> Reply {
     let half = whole[..whole.len() / 2].to_owned();
     match content {
-        Content::Accepted => Reply::status(202),
-        Content::NoContent => Reply::status(204),
+        Content::Status202 => Reply::status(202),
+        Content::Status204 => Reply::status(204),
         Content::Empty => Reply::json(""),
         Content::WrongType => Reply::status(200).header("content-type", "text/html").say(whole.to_owned()),
         Content::NoType => Reply::status(200).say(whole.to_owned()),

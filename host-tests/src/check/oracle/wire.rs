@@ -152,9 +152,10 @@ impl Court<'_> {
     fn is_coming_up(&self, connection: u32, at: At) -> bool {
         let story = self.story;
         let (mut begun, mut over) = (None, false);
+        let first = self.first_of_try(connection, at);
         for entry in &story.log[..at] {
             match &entry.moment {
-                Moment::Connecting(number) if *number == connection => begun = Some(entry.at),
+                Moment::Connecting(number) if *number == first => begun = Some(entry.at),
                 Moment::ConnectFailed(number, _) | Moment::Told(number, _, Told::Lost(_) | Told::End) => {
                     over |= *number == connection;
                 }
@@ -164,13 +165,27 @@ impl Court<'_> {
         let on_it =
             |message: &&MessageStory<'_>| message.message.connection == connection && message.handed < at;
         // Of a question and `initialize`, the one that was asked last.
-        let told = story.messages.iter().filter(on_it).next_back().is_some_and(|message| {
+        let told = story.messages.iter().rfind(on_it).is_some_and(|message| {
             !matches!(message.message.kind, Kind::Discover | Kind::Initialize)
                 || message.decisive().is_some_and(|(decided, _)| decided < at)
         });
         let limit = Duration::from_millis(CONNECT.into());
         let waits = begun.is_some_and(|begun| story.time(at) < begun + limit);
         waits && !over && !told && !story.policy.initialised
+    }
+
+    /// The connection on which a try to connect began: a question that ends it goes on on a fresh one, in what is
+    /// left of the time.
+    fn first_of_try(&self, connection: u32, at: At) -> u32 {
+        let before = connection.saturating_sub(1);
+        let mut asked = self
+            .story
+            .messages
+            .iter()
+            .filter(|message| message.message.connection == before && message.handed < at)
+            .peekable();
+        let goes_on = asked.peek().is_some() && asked.all(|message| message.message.kind == Kind::Discover);
+        if goes_on { before } else { connection }
     }
 
     /// A connection that lives is let go only for a reason, and never under a call.
