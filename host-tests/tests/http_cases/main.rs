@@ -16,6 +16,7 @@ use tokio::time::timeout;
 mod expiry;
 mod framing;
 mod hangs;
+mod resumption;
 
 /// Far more than anything here takes, and less than the deadline of a call that names none: what is waited for
 /// so long comes of itself, and not because time ran out.
