@@ -13,9 +13,11 @@ use host_tests::{
 };
 use tokio::time::timeout;
 
+mod bytes;
 mod expiry;
 mod framing;
 mod hangs;
+mod ids;
 mod resumption;
 
 /// Far more than anything here takes, and less than the deadline of a call that names none: what is waited for
