@@ -14,11 +14,13 @@ use host_tests::{
 use tokio::time::timeout;
 
 mod bytes;
+mod eras;
 mod expiry;
 mod framing;
 mod hangs;
 mod ids;
 mod resumption;
+mod traffic;
 
 /// Far more than anything here takes, and less than the deadline of a call that names none: what is waited for
 /// so long comes of itself, and not because time ran out.
