@@ -14,12 +14,14 @@ use host_tests::{
 use tokio::time::timeout;
 
 mod bytes;
+mod credentials;
 mod eras;
 mod expiry;
 mod framing;
 mod hangs;
 mod ids;
 mod resumption;
+mod sessions;
 mod traffic;
 
 /// Far more than anything here takes, and less than the deadline of a call that names none: what is waited for
