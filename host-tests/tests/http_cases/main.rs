@@ -19,8 +19,10 @@ mod eras;
 mod expiry;
 mod framing;
 mod hangs;
+mod http_sse;
 mod ids;
 mod resumption;
+mod safety;
 mod sessions;
 mod traffic;
 
