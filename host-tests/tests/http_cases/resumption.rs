@@ -150,8 +150,8 @@ async fn after_the_answer_nothing_is_resumed() {
 
 /// B051, n8n-io/n8n#17821 and hkr04/cpp-mcp#4: no end of GETs to what is no MCP server.
 #[tokio::test]
-async fn a_404_or_405_to_the_get_is_final() {
-    for status in [400, 404, 405] {
+async fn a_get_that_the_server_does_not_know_is_not_sent_again() {
+    for status in [400, 404, 405, 501, 505] {
         let server = server().await.on_http("GET", 1, [Step::status(405)]);
         let server = server.always_http("GET", [Step::status(status)]);
         let primed = [Step::Execute, Step::Event(Event::priming("e1").retry(1)), Step::Finish];
