@@ -191,10 +191,15 @@ pub(super) async fn open(shared: &Rc<Shared>, last: Option<String>) -> Result<Ev
                 status => format!("GET was answered with status {status}"),
             };
             let failure = Failure::new(FailureKind::Other, &words);
-            // A server that is busy, or a gateway, may have one later.
-            Err(NoStream { failure, is_final: !matches!(status, 401 | 429 | 500..=599) })
+            Err(NoStream { failure, is_final: !may_come_later(status) })
         }
     }
+}
+
+/// Whether a GET that was answered with this status may bring a stream another time: with other credentials, or
+/// once the server or a gateway is well again. That a server does not know the method is final.
+fn may_come_later(status: u16) -> bool {
+    matches!(status, 401 | 429 | 500..=599) && !matches!(status, 501 | 505)
 }
 
 async fn wait(pause: Duration) {
