@@ -93,6 +93,25 @@ fn an_older_server_gets_initialize_on_the_same_connection() {
     }
 }
 
+/// Measured, python-sdk 2.3.0: what it was asked first decides on its era, and it may be slow to start.
+#[test]
+fn a_modern_server_that_is_slow_to_answer_is_asked_once_more() {
+    let mut bench = probing();
+    let call = bench.call("pay");
+    bench.connected(Ok(()));
+    let probe = last(&bench, "server/discover");
+    bench.advance(ms(3_000));
+    let hello = last(&bench, "initialize");
+    bench.answer(&probe, DISCOVERY);
+    bench.answer_error(&hello, r#"{"code":-32022,"message":"m","data":{"supported":["2026-07-28"]}}"#);
+    let probe = last(&bench, "server/discover");
+    bench.answer(&probe, DISCOVERY);
+    let sent = last(&bench, "tools/call");
+    bench.answer(&sent, DONE);
+    bench.assert_ok(call, DONE);
+    assert_eq!(bench.connects.len(), 1);
+}
+
 #[test]
 fn a_refusal_that_says_nothing_of_the_server_is_tried_again() {
     for status in [401, 403, 429, 503] {

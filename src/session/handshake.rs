@@ -261,7 +261,13 @@ impl Session {
             && let (Some(connection), Some(error)) = (self.connections.get(&generation), &failure.error)
         {
             let spoken = Spoken::in_error(error.data.as_deref());
-            if connection.probes == 0 && matches!(error.code, UNSUPPORTED_VERSION | -32601) {
+            // One of 2026-07-28 that was too slow for the probe: what it was asked first, it is for good.
+            let asks = match error.code {
+                UNSUPPORTED_VERSION => PROBES,
+                -32601 => 1,
+                _ => 0,
+            };
+            if connection.probes < asks {
                 self.era = Era::Unknown;
                 return self.send_discover(now, generation, until);
             }

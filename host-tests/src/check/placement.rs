@@ -59,7 +59,7 @@ impl Group {
                         let its = number == 0 || number == index % REVISIONS.len();
                         strict || its && own_channels == ((number + index) % 2 == 1)
                     };
-                    if !asked {
+                    if !asked || scenario.found_out {
                         continue;
                     }
                     let words = scenario.table || !quick;
@@ -94,7 +94,11 @@ impl Group {
                     setting: Setting { revision, probed: true, own_channels, words: Words::Plain },
                     reworded: false,
                     table: false,
-                    pairs: scenario.name == "one call" && strict && own_channels && !quick,
+                    pairs: scenario.name == "one call"
+                        && strict
+                        && own_channels
+                        && revision == MODERN
+                        && !quick,
                     flood: false,
                 });
             }

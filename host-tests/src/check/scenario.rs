@@ -20,6 +20,8 @@ pub struct Scenario {
     pub(super) pairs: bool,
     /// Whether a flood is placed into it.
     pub(super) flood: bool,
+    /// Whether it is about servers that a client finds out about, and no others.
+    pub(super) found_out: bool,
 }
 
 fn call(number: u32) -> Act {
@@ -34,7 +36,15 @@ fn slow(number: u32) -> Act {
 const MOMENT: Act = Act::Sleep(100);
 
 fn scenario(name: &'static str, acts: impl Into<Vec<Act>>) -> Scenario {
-    Scenario { name, acts: acts.into(), unhinted: None, table: false, pairs: false, flood: false }
+    Scenario {
+        name,
+        acts: acts.into(),
+        unhinted: None,
+        table: false,
+        pairs: false,
+        flood: false,
+        found_out: false,
+    }
 }
 
 fn hinted(tool: &'static str, keyed: bool) -> Vec<Act> {
@@ -140,30 +150,39 @@ pub fn scenarios() -> Vec<Scenario> {
             "a crowd finds it lost",
             [call(1), Act::AwaitAll, lose, call(2), call(3), call(4), Act::AwaitAll],
         ),
-        scenario(
-            "call that the server suspends",
-            [
-                Act::Call(Call { suspended: 2, ..Call::new(1).taking(90) }),
-                Act::AwaitAll,
-                call(2),
-                Act::AwaitAll,
-            ],
-        ),
-        scenario(
-            "call suspended without end",
-            [Act::Call(Call { suspended: 99, ..Call::new(1).within(2_000) }), Act::AwaitAll],
-        ),
-        scenario(
-            "suspended call cancelled",
-            [
-                Act::Call(Call { suspended: 9, ..Call::new(1).taking(150) }),
-                Act::Sleep(240),
-                Act::Cancel(1),
-                Act::AwaitAll,
-                call(2),
-                Act::AwaitAll,
-            ],
-        ),
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "call that the server suspends",
+                [
+                    Act::Call(Call { suspended: 2, ..Call::new(1).taking(90) }),
+                    Act::AwaitAll,
+                    call(2),
+                    Act::AwaitAll,
+                ],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "call suspended without end",
+                [Act::Call(Call { suspended: 99, ..Call::new(1).within(2_000) }), Act::AwaitAll],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "suspended call cancelled",
+                [
+                    Act::Call(Call { suspended: 9, ..Call::new(1).taking(150) }),
+                    Act::Sleep(240),
+                    Act::Cancel(1),
+                    Act::AwaitAll,
+                    call(2),
+                    Act::AwaitAll,
+                ],
+            )
+        },
         scenario(
             "two reconnects at once",
             [slow(1), MOMENT, Act::Reconnect, Act::Reconnect, call(2), Act::AwaitAll, Act::Say(Noise::Text)],

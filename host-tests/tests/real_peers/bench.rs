@@ -34,6 +34,9 @@ pub(crate) struct Run {
     stderr: String,
 }
 
+/// No flag of the command: its session finds out what the server speaks.
+pub(crate) const ANY: &str = "any revision";
+
 impl Bench {
     /// `None` where the server is missing.
     pub(crate) fn new(server: Server, name: &str) -> Option<Self> {
@@ -109,9 +112,13 @@ impl Bench {
 
     fn run(&self, form: &str, flags: &[&str], input: String) -> Run {
         let target: Vec<String> = self.command.iter().map(|word| quote(word)).collect();
+        // Most of what is asked here is asked of the revisions that begin with `initialize`.
+        let older = !flags.contains(&"--protocol") && !flags.contains(&ANY);
+        let flags = flags.iter().filter(|flag| **flag != ANY);
         let started = Instant::now();
         let mut child = Command::new(env!("CARGO_BIN_EXE_noreplay"))
             .args([form, "--stdio", &target.join(" ")])
+            .args(older.then_some(["--protocol", "2025-11-25"]).into_iter().flatten())
             .args(flags)
             .env("LEDGER", self.folder.join("ledger"))
             .stdin(Stdio::piped())

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, after, call, text_of, timed};
+use crate::bench::{ANY, Bench, after, call, text_of, timed};
 use crate::servers::{Server, missing};
 
 /// One test for each scenario and server: `scenario::server`.
@@ -40,6 +40,8 @@ scenarios! {
     success_is_ok: python Python, npm Npm, rmcp Rmcp;
     failed_tool_is_tool_error: python Python, npm Npm, rmcp Rmcp;
     bad_arguments_are_what_the_server_says: python Python, npm Npm, rmcp Rmcp;
+    what_the_server_speaks_is_found_out: python Python, npm Npm, rmcp Rmcp;
+    modern_session_is_one_question: python Python, rmcp Rmcp;
     unknown_tool_is_what_the_server_says: python Python, npm Npm, rmcp Rmcp;
     json_rpc_error_after_the_effect_is_unknown: python Python, rmcp Rmcp;
     tools_and_their_hints_are_passed_on: python Python, npm Npm, rmcp Rmcp;
@@ -99,6 +101,30 @@ fn bad_arguments_are_what_the_server_says(bench: Bench) {
     let ((tool, _), _) = bench.server.succeeds(1);
     bench.call((tool, json!({})), &[]).verdict("tool-error");
     bench.assert_effects(0);
+}
+
+/// server-everything speaks what begins with `initialize`, the two others both.
+fn what_the_server_speaks_is_found_out(mut bench: Bench) {
+    bench.watch();
+    let (tool, text) = bench.server.succeeds(5);
+    let run = bench.call(tool, &[ANY]);
+    assert_eq!(text_of(run.verdict("ok")), text);
+    bench.assert_effects(1);
+    bench.assert_calls(1);
+    let older = matches!(bench.server, Server::Npm);
+    assert!(!bench.sent("server/discover").is_empty());
+    assert!(!older || bench.sent("initialize").len() == 1);
+}
+
+fn modern_session_is_one_question(mut bench: Bench) {
+    bench.watch();
+    let (tool, _) = bench.server.succeeds(5);
+    let commands = [call("a", tool.clone()), call("b", tool)];
+    let run = bench.session(&commands, &["--protocol", "2026-07-28"]);
+    run.of("a", "ok");
+    run.of("b", "ok");
+    bench.assert_effects(2);
+    assert_eq!((bench.sent("server/discover").len(), bench.sent("initialize").len()), (1, 0));
 }
 
 /// Two servers say so by an `isError` result and one by a JSON-RPC error, which proves nothing.

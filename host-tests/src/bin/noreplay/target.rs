@@ -50,6 +50,10 @@ struct Policies {
     #[arg(long, value_enum, default_value_t = Owner::Owned)]
     ownership: Owner,
 
+    /// The protocol revision to speak [default: whichever the server does]
+    #[arg(long, value_name = "REVISION")]
+    protocol: Option<String>,
+
     /// When a call may be sent once more
     #[arg(long, value_enum, default_value_t = Again::Proven)]
     resend: Again,
@@ -134,6 +138,7 @@ impl Policies {
             Owner::Owned => Ownership::Owned,
             Owner::CallerManaged => Ownership::CallerManaged,
         };
+        options.protocol.clone_from(&self.protocol);
         options.resend = match self.resend {
             Again::Never => Resend::Never,
             Again::Proven => Resend::Proven,

@@ -52,19 +52,19 @@ impl Court<'_> {
             })
         };
         match &story.message.kind {
-            Kind::Discover => {
-                let right = !self.story.policy.initialised && !earlier(&Kind::Discover);
-                self.hold(right, Promise::P5, || "a question that nobody asked for".to_owned());
-            }
-            Kind::Initialize => {
-                // Once, or once more if the server denied it and so was asked what it speaks.
-                let earlier = self.story.messages.iter().filter(|other| {
-                    let it = &other.message;
-                    other.handed < handed && it.connection == connection && it.kind == Kind::Initialize
-                });
+            Kind::Discover | Kind::Initialize => {
+                // Once, or once more if the server denied `initialize`.
+                let earlier = |kind: Kind| {
+                    self.story.messages.iter().filter(move |other| {
+                        let it = &other.message;
+                        other.handed < handed && it.connection == connection && it.kind == kind
+                    })
+                };
                 let denied = |other: &&MessageStory<'_>| matches!(other.decisive(), Some((at, Decisive::Answer(Fate::Error(_)))) if at < handed);
-                let (all, denied) = (earlier.clone().count(), earlier.filter(denied).count());
-                let right = !self.story.policy.initialised && all <= 1 && all == denied;
+                let again = earlier(story.message.kind.clone()).count();
+                let all = earlier(Kind::Initialize).count();
+                let all_denied = all == earlier(Kind::Initialize).filter(denied).count();
+                let right = !self.story.policy.initialised && again <= all.min(1) && all_denied;
                 self.hold(right, Promise::P5, || "a handshake that nobody asked for".to_owned());
             }
             Kind::Initialized => {
