@@ -13,17 +13,17 @@ mod resumption;
 mod server;
 mod sessions;
 
-/// One test for each scenario and server: `scenario::server`.
+/// One test for each scenario, server and era: `scenario::server`.
 macro_rules! scenarios {
-    ($($module:ident::$scenario:ident: $($name:ident $peer:ident),+;)+) => {
+    ($($module:ident::$scenario:ident: $($name:ident $peer:ident $era:ident),+;)+) => {
         $(mod $scenario {
             $(#[tokio::test]
             async fn $name() {
-                use super::bench::Bench;
+                use super::bench::{Bench, Era};
                 use super::server::Peer;
 
                 let test = concat!(stringify!($scenario), "-", stringify!($name));
-                match Bench::new(Peer::$peer, test).await {
+                match Bench::new(Peer::$peer, Era::$era, test).await {
                     Some(bench) => super::$module::$scenario(bench).await,
                     None => crate::servers::missing(Peer::$peer, test),
                 }
@@ -32,28 +32,53 @@ macro_rules! scenarios {
     };
 }
 
+/// The same for every server, and for both eras of those that have both.
+macro_rules! with_all {
+    ($($module:ident::$scenario:ident;)+) => {
+        scenarios! {
+            $($module::$scenario:
+                python Python Legacy, python_modern Python Modern,
+                rmcp Rmcp Legacy, rmcp_modern Rmcp Modern,
+                typescript TypeScript Legacy, typescript_modern TypeScript Modern,
+                everything Everything Legacy, sse EverythingSse Legacy;)+
+        }
+    };
+}
+
+with_all! {
+    answers::tools_are_listed;
+    answers::call_is_ok;
+    answers::failed_tool_is_tool_error;
+    answers::overlapping_calls_each_get_their_answer;
+    losses::cancelled_call_is_unknown;
+    losses::server_that_dies_leaves_it_unknown;
+    sessions::reconnect_sends_the_handshake_and_nothing_else;
+}
+
 // Where a server is not named, it has no tool that does what the scenario needs, or no sessions, or no event
-// ids.
+// ids; and the modern era has neither sessions nor event ids, and no answer after a cancel.
 scenarios! {
-    answers::tools_are_listed: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    answers::call_is_ok: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    answers::failed_tool_is_tool_error: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    answers::json_rpc_error_after_the_effect_is_unknown: python Python, rmcp Rmcp;
-    answers::overlapping_calls_each_get_their_answer: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    answers::large_answer_is_ok: python Python, rmcp Rmcp;
+    answers::era_is_found_out: python Python Modern, rmcp Rmcp Modern, typescript TypeScript Modern,
+        everything Everything Legacy, sse EverythingSse Legacy;
+    answers::json_rpc_error_after_the_effect_is_unknown: python Python Legacy, python_modern Python Modern,
+        rmcp Rmcp Legacy, rmcp_modern Rmcp Modern;
+    answers::large_answer_is_ok: python Python Legacy, python_modern Python Modern, rmcp Rmcp Legacy;
 
-    losses::cancelled_call_is_unknown: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    losses::late_answer_makes_it_known: python Python, rmcp Rmcp, typescript TypeScript, everything Everything;
-    losses::server_that_dies_leaves_it_unknown: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    losses::server_that_is_gone_did_not_execute: python Python, rmcp Rmcp, typescript TypeScript, everything Everything;
+    losses::late_answer_makes_it_known: python Python Legacy, rmcp Rmcp Legacy, typescript TypeScript Legacy,
+        everything Everything Legacy;
+    losses::server_that_is_gone_did_not_execute: python Python Legacy, python_modern Python Modern,
+        rmcp Rmcp Legacy, typescript TypeScript Modern, everything Everything Legacy;
 
-    sessions::reconnect_sends_the_handshake_and_nothing_else: python Python, rmcp Rmcp, typescript TypeScript, everything Everything, sse EverythingSse;
-    sessions::ended_session_is_refused_and_the_next_call_begins_another: python Python, rmcp Rmcp;
-    sessions::ended_session_is_replaced_by_policy: python Python, rmcp Rmcp;
-    sessions::restarted_server_is_found_again_by_policy: python Python, rmcp Rmcp, typescript TypeScript;
+    sessions::ended_session_is_refused_and_the_next_call_begins_another: python Python Legacy, rmcp Rmcp Legacy;
+    sessions::ended_session_is_replaced_by_policy: python Python Legacy, rmcp Rmcp Legacy;
+    sessions::session_that_ended_with_400_is_refused: everything Everything Legacy;
+    sessions::restarted_server_is_found_again_by_policy: python Python Legacy, python_modern Python Modern,
+        rmcp Rmcp Legacy, typescript TypeScript Legacy;
 
-    resumption::answer_is_fetched_while_the_tool_runs: rmcp Rmcp, everything Everything;
+    resumption::answer_is_fetched_while_the_tool_runs: rmcp Rmcp Legacy, everything Everything Legacy;
 
-    cuts::at_every_byte_of_the_handshake: python Python;
-    cuts::at_every_byte_of_the_answer: python Python, rmcp Rmcp, typescript TypeScript, everything Everything;
+    cuts::at_every_byte_of_the_handshake: python Python Legacy, python_modern Python Modern;
+    cuts::at_every_byte_of_the_answer: python Python Legacy, python_modern Python Modern, rmcp Rmcp Legacy,
+        rmcp_modern Rmcp Modern, typescript TypeScript Legacy, typescript_modern TypeScript Modern,
+        everything Everything Legacy;
 }

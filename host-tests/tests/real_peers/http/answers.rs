@@ -5,6 +5,17 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, call, calling, ended, made, ok, text_of, tool_error, unknown};
 
+/// Of a server nothing is known but where it is.
+pub(super) async fn era_is_found_out(bench: Bench) {
+    let session = bench.session_with(|options| options.protocol = None).await;
+    let server = ended(session.reconnect()).await.expect("connected");
+    assert_eq!(server.protocol_version, bench.era.revision());
+    let (tool, text) = bench.peer.succeeds(5);
+    assert_eq!(text_of(&ok(call(&session, tool).await)), text);
+    bench.effects_are(1).await;
+    bench.assert_calls(1);
+}
+
 pub(super) async fn tools_are_listed(bench: Bench) {
     let session = bench.session().await;
     let tools = ended(session.list_tools()).await.expect("a list");
@@ -48,7 +59,7 @@ pub(super) async fn json_rpc_error_after_the_effect_is_unknown(bench: Bench) {
     }
     bench.effects_are(codes.len()).await;
     bench.assert_calls(codes.len());
-    assert_eq!(bench.sent("initialize").len(), 1);
+    assert_eq!(bench.sent(bench.era.handshake()[0]).len(), 1);
 }
 
 pub(super) async fn overlapping_calls_each_get_their_answer(bench: Bench) {

@@ -22,8 +22,35 @@ const STUCK: Duration = Duration::from_secs(60);
 
 pub(crate) type Verdict = Result<Outcome, NotExecuted>;
 
+/// Which protocol a session speaks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Era {
+    /// Revision 2025-11-25, or an older one if the server asks for it.
+    Legacy,
+    /// Revision 2026-07-28.
+    Modern,
+}
+
+impl Era {
+    pub(crate) fn revision(self) -> &'static str {
+        match self {
+            Era::Legacy => "2025-11-25",
+            Era::Modern => "2026-07-28",
+        }
+    }
+
+    /// The messages of a handshake.
+    pub(crate) fn handshake(self) -> &'static [&'static str] {
+        match self {
+            Era::Legacy => &["initialize", "notifications/initialized"],
+            Era::Modern => &["server/discover"],
+        }
+    }
+}
+
 pub(crate) struct Bench {
     pub(crate) peer: Peer,
+    pub(crate) era: Era,
     pub(crate) server: Server,
     pub(crate) proxy: FaultProxy,
     folder: PathBuf,
@@ -31,13 +58,13 @@ pub(crate) struct Bench {
 
 impl Bench {
     /// `None` where the server is missing.
-    pub(crate) async fn new(peer: Peer, name: &str) -> Option<Self> {
+    pub(crate) async fn new(peer: Peer, era: Era, name: &str) -> Option<Self> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real_peers/http").join(name);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("the test's folder");
         let server = peer.start(&folder, 0).await?;
         let proxy = FaultProxy::before(server.address).await.expect("a port");
-        Some(Bench { peer, server, proxy, folder })
+        Some(Bench { peer, era, server, proxy, folder })
     }
 
     /// Cuts what the server says to the first request with this method.
@@ -68,7 +95,16 @@ impl Bench {
     }
 
     pub(crate) async fn session_with(&self, change: impl FnOnce(&mut Options)) -> Session {
-        session(&self.url(), change).await
+        self.session_at(&self.url(), change).await
+    }
+
+    /// A session with the server at `url`, in an instance of its own.
+    pub(crate) async fn session_at(&self, url: &str, change: impl FnOnce(&mut Options)) -> Session {
+        let client = client(url);
+        let mut options = client.default_options().await.expect("it lives");
+        options.protocol = Some(self.era.revision().to_owned());
+        change(&mut options);
+        client.session(url, options).await.expect("it lives")
     }
 
     /// The effects that have happened.
@@ -111,14 +147,6 @@ impl Bench {
         let calls = self.sent("tools/call");
         assert_eq!(calls.len(), number, "on the wire: {calls:#?}");
     }
-}
-
-/// A session with the server at `url`, in an instance of its own.
-pub(crate) async fn session(url: &str, change: impl FnOnce(&mut Options)) -> Session {
-    let client = client(url);
-    let mut options = client.default_options().await.expect("it lives");
-    change(&mut options);
-    client.session(url, options).await.expect("it lives")
 }
 
 fn client(url: &str) -> Client {

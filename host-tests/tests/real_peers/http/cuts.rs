@@ -1,14 +1,13 @@
 //! Connections that are cut at every byte of a response: one effect each time, and every verdict true.
 
 use futures::stream::{self, StreamExt as _};
-use host_tests::fault_proxy::{Cut, FaultProxy};
+use host_tests::fault_proxy::{Cut, FaultProxy, Passed};
 use host_tests::ledger::http::{End, When};
 use host_tests::{Outcome, Session};
 use memchr::memmem;
-use serde_json::json;
 
-use super::bench::{Bench, Verdict, call, session};
-use super::raw::{LAST_CHUNK, Raw};
+use super::bench::{Bench, Verdict, call};
+use super::raw::{Raw, is_whole};
 use super::server::Peer;
 
 /// How many sessions are under way at once: a session that waits for another try costs nothing.
@@ -38,12 +37,9 @@ struct Response {
 
 impl Response {
     async fn by_hand(bench: &Bench) -> Response {
-        let raw = Raw::begin(&bench.server).await;
+        let raw = Raw::begin(&bench.server, bench.era).await;
         let ((name, arguments), _) = bench.peer.succeeds(AMOUNT);
-        let message = json!({
-            "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": name, "arguments": arguments },
-        });
-        let response = raw.post(&message.to_string(), LAST_CHUNK).await;
+        let response = raw.call(name, &arguments, is_whole).await;
         let id = memmem::find(&response, b"\nid: ");
         let event_ends = |at: usize| Some(at + memmem::find(&response[at..], b"\n\n")? + 2);
         let answer_ends = memchr::memrchr(b'}', &response).expect("an answer") + 1;
@@ -51,31 +47,32 @@ impl Response {
         Response { length: response.len(), id_ends, answer_ends }
     }
 
-    /// Whether the call must be known once so many bytes arrived. None: if the server says so, since it keeps
-    /// an answer only as long as the tool runs.
+    /// Whether the call must be known, cut there. None: it may be.
     fn tells(&self, bytes: usize, peer: Peer) -> Option<bool> {
-        let resumable = self.id_ends.is_some_and(|ends| bytes >= ends);
-        match peer {
-            _ if bytes >= self.answer_ends => Some(true),
-            Peer::Rmcp if resumable => None,
-            _ => Some(resumable),
+        let fetchable = self.id_ends.is_some_and(|ends| bytes >= ends);
+        if bytes < self.answer_ends && !fetchable {
+            return Some(false);
         }
+        // What a reset overtakes never arrives. And this server keeps an answer only as long as the tool runs.
+        let is_sure = end_at(bytes) == End::Close && (peer != Peer::Rmcp || bytes >= self.answer_ends);
+        is_sure.then_some(true)
     }
+}
+
+/// How a connection that is cut there ends: mostly in order, since then every byte before it arrives.
+fn end_at(bytes: usize) -> End {
+    if bytes % 3 == 1 { End::Reset } else { End::Close }
 }
 
 /// One session whose connection is cut behind so many bytes of the first response to this method.
 async fn cut(bench: &Bench, method: &str, bytes: usize, amount: u32) -> Cutting {
-    // Either way a connection may end.
-    let end = if bytes.is_multiple_of(2) { End::Close } else { End::Reset };
     let proxy = FaultProxy::before(bench.server.address).await.expect("a port");
-    let proxy = proxy.cut(When::method(method).nth(1), Cut::Response(bytes as u64, end));
-    let session = session(&proxy.url(bench.server.path), |options| {
-        options.recovery.backoff_ms = 1;
-    })
-    .await;
+    let proxy = proxy.cut(When::method(method).nth(1), Cut::Response(bytes as u64, end_at(bytes)));
+    let url = proxy.url(bench.server.path);
+    let session = bench.session_at(&url, |options| options.recovery.backoff_ms = 1).await;
     let verdict = call(&session, bench.peer.succeeds(amount).0).await;
     let passed = proxy.passed();
-    let is_call = |it: &&host_tests::fault_proxy::Passed| it.request.rpc().as_deref() == Some("tools/call");
+    let is_call = |it: &&Passed| it.request.rpc().as_deref() == Some("tools/call");
     let calls = passed.iter().filter(is_call).count();
     Cutting { bytes, amount, verdict, calls, _session: session }
 }
@@ -111,9 +108,9 @@ impl std::fmt::Display for Cutting {
 
 /// A handshake has no side effects: it is repeated until it succeeds, and the call is sent once.
 pub(super) async fn at_every_byte_of_the_handshake(bench: Bench) {
-    let raw = Raw::begin(&bench.server).await;
+    let raw = Raw::begin(&bench.server, bench.era).await;
     let mut amount = AMOUNT;
-    for (method, length) in [("initialize", raw.began), ("notifications/initialized", raw.told)] {
+    for (method, length) in raw.handshake {
         for cutting in at_every_byte(&bench, method, length, amount).await {
             assert!(cutting.is_ok(), "{method} {cutting}");
             assert_eq!(cutting.calls, 1, "{method} {cutting}");

@@ -1,6 +1,9 @@
-//! What to call, once the tools are listed: what the suite asks for, else each of them once.
+//! What to call, once the tools are listed: what the suite asks for, else each of them once. And what to answer
+//! to a server that suspends a call.
 
-use host_tests::{Tool, ToolCall};
+use std::collections::BTreeMap;
+
+use host_tests::{Cause, NotExecuted, Outcome, Tool, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -34,6 +37,15 @@ pub(super) struct Named {
 struct Entry {
     #[serde(rename = "inputSchema")]
     input_schema: Box<RawValue>,
+}
+
+/// The result of a call that waits for input.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Suspended {
+    input_requests: BTreeMap<String, Value>,
+    /// Goes back as it came.
+    request_state: Option<Box<RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -79,6 +91,17 @@ impl Plan {
     }
 }
 
+/// What continues a call that the server suspended: the caller agrees to whatever it is asked.
+pub(super) fn continuation(verdict: &Result<Outcome, NotExecuted>) -> Option<String> {
+    let Ok(Outcome::UnknownOutcome(unknown)) = verdict else { return None };
+    let Cause::InputRequired(result) = &unknown.cause else { return None };
+    let Suspended { input_requests, request_state } = serde_json::from_str(result).ok()?;
+    let agreed = |name| (name, json!({ "action": "accept", "content": { "confirmed": true } }));
+    let responses: BTreeMap<String, Value> = input_requests.into_keys().map(agreed).collect();
+    let state = request_state.map_or(String::new(), |state| format!(r#","requestState":{state}"#));
+    Some(format!(r#"{{"inputResponses":{}{state}}}"#, json!(responses)))
+}
+
 /// A tool's schema, as it came.
 fn schema(tool: &Tool) -> Option<Box<RawValue>> {
     serde_json::from_str::<Entry>(&tool.json).map(|entry| entry.input_schema).ok()
@@ -101,6 +124,8 @@ fn call(tool: &Tool) -> ToolCall {
 
 #[cfg(test)]
 mod tests {
+    use host_tests::{Stage, UnknownOutcome};
+
     use super::*;
 
     fn calls(scenario: &str, context: &str, tools: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -112,38 +137,58 @@ mod tests {
                 json: format!(r#"{{"name":"{name}","inputSchema":{schema}}}"#),
             })
             .collect();
-        let told = |call: ToolCall| (call.name, format!("{:?}", call.arguments));
-        Plan::of(scenario, context).calls(&tools).into_iter().map(told).collect()
+        let calls = Plan::of(scenario, context).calls(&tools);
+        calls.into_iter().map(|call| (call.name, call.arguments)).collect()
+    }
+
+    fn one(name: &str, arguments: &str) -> Vec<(String, String)> {
+        vec![(name.to_owned(), arguments.to_owned())]
     }
 
     #[test]
     fn each_tool_is_called_with_what_it_requires() {
         let schema = r#"{"properties":{"a":{"type":"number"},"b":{"type":"string"}},"required":["a"]}"#;
-        let [(name, arguments)] = &calls("tools_call", "", &[("add", schema)])[..] else { panic!("not one") };
-        assert_eq!(name, "add");
-        assert!(arguments.contains(r#"{\"a\":2}"#), "{arguments}");
+        assert_eq!(calls("tools_call", "", &[("add", schema)]), one("add", r#"{"a":2}"#));
     }
 
     #[test]
     fn what_the_suite_asks_for_is_called_as_it_says() {
         let context = r#"{"name":"x","toolCalls":[{"name":"t","arguments":{"n":1.50, "z":null}}]}"#;
-        let [(name, arguments)] = &calls("x", context, &[("other", "{}")])[..] else { panic!("not one") };
-        assert_eq!(name, "t");
-        assert!(arguments.contains(r#"{\"n\":1.50, \"z\":null}"#), "{arguments}");
+        assert_eq!(calls("x", context, &[("other", "{}")]), one("t", r#"{"n":1.50, "z":null}"#));
     }
 
     #[test]
     fn a_schema_is_given_back_as_it_came() {
         let tools = [("json_schema_2020_12_tool", r#"{ "$anchor":"a"}"#)];
-        let [(name, arguments)] = &calls("json-schema-2020-12-preservation", "", &tools)[..] else {
-            panic!("not one")
-        };
-        assert_eq!(name, "json_schema_echo");
-        assert!(arguments.contains(r#"{\"schema\":{ \"$anchor\":\"a\"}}"#), "{arguments}");
+        let echo = one("json_schema_echo", r#"{"schema":{ "$anchor":"a"}}"#);
+        assert_eq!(calls("json-schema-2020-12-preservation", "", &tools), echo);
     }
 
     #[test]
     fn a_list_may_be_all_that_is_asked_for() {
         assert_eq!(calls("json-schema-ref-no-deref", "", &[("t", "{}")]), []);
+    }
+
+    fn suspended(result: &str) -> Option<String> {
+        continuation(&Ok(Outcome::UnknownOutcome(UnknownOutcome {
+            call: 1,
+            key: None,
+            tool: "t".to_owned(),
+            attempts: 1,
+            stage: Stage::Answered,
+            cause: Cause::InputRequired(result.to_owned()),
+            message: String::new(),
+        })))
+    }
+
+    #[test]
+    fn a_suspended_call_goes_on_with_the_state_as_it_came() {
+        let agreed = r#"{"inputResponses":{"a":{"action":"accept","content":{"confirmed":true}}}"#;
+        assert_eq!(
+            suspended(r#"{"inputRequests":{"a":{}},"requestState":"\u0041\/"}"#),
+            Some(format!(r#"{agreed},"requestState":"\u0041\/"}}"#))
+        );
+        assert_eq!(suspended(r#"{"inputRequests":{"a":{}}}"#), Some(format!("{agreed}}}")));
+        assert_eq!(continuation(&Err(NotExecuted::Closed)), None);
     }
 }
