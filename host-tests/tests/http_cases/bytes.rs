@@ -4,7 +4,7 @@ use host_tests::ledger::http::{Event, Form, Reply, Step};
 use host_tests::runtime::{Allocation, RuntimeOptions};
 use host_tests::{Cause, HTTP_CLIENT, Http, Runtime, ToolCall};
 
-use crate::{Paid, call, lost, ok, open, paid, paid_at, paid_with, pay, server, unknown};
+use crate::{Paid, call, lost, oddities, ok, open, paid, paid_at, paid_with, pay, server, told, unknown};
 
 /// B078, claude-code#78762, go-sdk#1236, StarRocks#36: large numbers were rounded on their way in.
 #[tokio::test]
@@ -152,6 +152,27 @@ async fn a_page_for_people_is_no_answer_and_its_first_words_are_told() {
         assert!(failure.detail[0].contains("content-type"), "{failure:?}");
         assert!(failure.detail[1].starts_with("it begins with: "), "{failure:?}");
         paid.goes_on().await;
+    }
+}
+
+/// B091, rust-sdk: a byte order mark before an answer.
+#[tokio::test]
+async fn a_byte_order_mark_before_an_answer_is_none_of_it() {
+    let paid = paid([Step::Execute, Step::Respond(Reply::json("\u{feff}$answer\r\n"))]).await;
+    ok(&paid.once(1).verdict);
+}
+
+/// B090, paiml/paiml-mcp-agent-toolkit#648: an answer in an array with others. 2025-03-26 has that; elsewhere it is
+/// odd, and an answer all the same.
+#[tokio::test]
+async fn an_answer_in_an_array_is_an_answer() {
+    let array = r#"[{"jsonrpc":"2.0","method":"notifications/message","params":{}},$answer]"#;
+    for (revision, odd) in [("2025-03-26", 0), ("2025-11-25", 1)] {
+        for step in [Step::say(array), Step::Respond(Reply::json(array))] {
+            let paid = paid_at(server().await.revisions(&[revision]), [Step::Execute, step]).await;
+            ok(&paid.once(1).verdict);
+            assert_eq!(oddities(&told(&paid.session).await).len(), odd, "{revision}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use host_tests::host::http::{Challenge, Credentials, Header};
-use host_tests::ledger::http::{HttpLedger, Reply, Step};
+use host_tests::ledger::http::{End, HttpLedger, Reply, Step};
 use host_tests::transport::BoxFuture;
 use host_tests::{Cause, Failure, FailureKind, Http, NotExecuted, Options, Resend, Session, verdict};
 use tokio::sync::Notify;
@@ -153,6 +153,26 @@ async fn a_handshake_that_is_refused_is_tried_again_with_new_credentials() {
     assert_eq!((borne(&server), server.ledger().count("pay")), (tokens(&["Bearer 2"]), 1));
 }
 
+/// A resumption that is refused is answered by the host too: the answer comes, and the call was posted once.
+#[tokio::test]
+async fn a_resumption_that_is_refused_is_tried_again_with_new_credentials() {
+    let own = Tokens::new(&["Bearer 1", "Bearer 2"]);
+    let lost = [Step::Open, Step::End(End::Close), Step::Execute, Step::Answer];
+    let server = server().await.resumable(Some(1)).on_tool("pay", 1, lost);
+    let refusal = Reply::unauthorized(CHALLENGE);
+    let server = server.on_http("GET", 2, [Step::Respond(refusal)]);
+    let session = session(&server, &own, |_| {}).await;
+    session.reconnect().await.expect("the instance lives").expect("it connects");
+    // That is the one for the server's own stream.
+    crate::until(&server, |traffic| traffic.with("GET").len() == 1).await;
+    ok(&call(&session, pay()).await);
+    assert_eq!(own.asked(), [None, challenge(401)]);
+    let traffic = server.traffic();
+    let gets: Vec<_> = traffic.with("GET").iter().skip(1).map(|get| get.header("authorization")).collect();
+    assert_eq!(gets, [Some("Bearer 1"), Some("Bearer 2")]);
+    assert_eq!((borne(&server), server.ledger().count("pay")), (tokens(&["Bearer 1"]), 1));
+}
+
 /// The answer to one challenge is for all calls: those that come after it ask no more.
 #[tokio::test]
 async fn what_the_host_says_to_a_challenge_is_for_all_calls() {
@@ -243,7 +263,7 @@ async fn no_value_shows_in_what_is_told_of_a_call() {
     let ends = [
         vec![Step::Respond(Reply::unauthorized(CHALLENGE))],
         vec![Step::status(500)],
-        vec![Step::End(host_tests::ledger::http::End::Reset)],
+        vec![Step::End(End::Reset)],
         vec![Step::Respond(Reply::gzip())],
         vec![Step::Answer],
     ];

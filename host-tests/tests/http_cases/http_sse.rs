@@ -112,6 +112,27 @@ async fn an_endpoint_elsewhere_is_refused() {
     assert_eq!(other.traffic().connections(), 0);
 }
 
+/// The first word of the stream counts: nothing later leads a session elsewhere.
+#[tokio::test]
+async fn an_endpoint_that_comes_later_changes_nothing() {
+    let other = server().await;
+    let begins = [
+        Step::Event(Event::data("/messages?session=session-1").kind("endpoint")),
+        Step::Event(Event::data(other.url()).kind("endpoint")),
+        Step::Event(Event::data("/elsewhere?session=session-1").kind("endpoint")),
+        Step::Follow,
+    ];
+    let server = server().await.http_sse().always_http("GET", begins);
+    let both =
+        Http::to(&server.url()).expect("it is a URL").and(Origin::of(&other.url()).expect("it is a URL"));
+    let session = over(both, &server.url(), |_| {}).await;
+    ok(&call(&session, pay()).await);
+    let traffic = server.traffic();
+    assert_eq!(traffic.calls("pay")[0].target, "/messages?session=session-1");
+    assert!(traffic.with("POST").iter().all(|post| post.target != "/elsewhere"), "{traffic:?}");
+    assert_eq!((other.traffic().connections(), server.ledger().count("pay")), (0, 1));
+}
+
 /// An endpoint cannot smuggle a line into a request either.
 #[tokio::test]
 async fn an_endpoint_with_control_bytes_is_refused() {

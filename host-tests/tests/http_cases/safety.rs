@@ -98,6 +98,18 @@ async fn a_session_id_that_is_no_sound_header_is_not_repeated() {
     }
 }
 
+/// Only the answer to `initialize` names the session.
+#[tokio::test]
+async fn a_session_id_that_comes_later_is_not_used() {
+    let reply = Reply::json("$answer").header("mcp-session-id", "other");
+    let paid = paid([Step::Execute, Step::Respond(reply)]).await;
+    ok(&paid.once(1).verdict);
+    paid.goes_on().await;
+    let traffic = paid.server.traffic();
+    let ids: Vec<_> = traffic.calls("pay").iter().map(|call| call.header("mcp-session-id")).collect();
+    assert_eq!(ids, [Some("session-1"); 2]);
+}
+
 /// Control bytes in a header are no HTTP: the handshake fails, and no call is sent.
 #[tokio::test]
 async fn control_bytes_in_a_servers_header_end_the_handshake() {
