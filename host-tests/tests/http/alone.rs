@@ -67,10 +67,11 @@ async fn next(connection: &Arc<dyn Connection>) -> Option<u64> {
 async fn messages_go_and_answers_come_in_any_order() {
     let server = server().await;
     let connection = shaken(&transport(&server.url()), &server).await;
-    let (first, second) = (connection.send(slow(2, 1_000)), connection.send(slow(3, 1)));
+    let (first, second) = (connection.send(slow(2, 1_000)), connection.send(slow(3, 300)));
     // A wait that is given up loses nothing.
     drop(connection.receive());
-    let _ = timeout(std::time::Duration::from_millis(5), connection.receive()).await;
+    let none = timeout(std::time::Duration::from_millis(5), connection.receive()).await;
+    assert!(none.is_err(), "it is too early for an answer: {none:?}");
     assert_eq!((next(&connection).await, next(&connection).await), (Some(3), Some(2)));
     assert_eq!((first.await, second.await), (Ok(Delivery::Accepted), Ok(Delivery::Accepted)));
     timeout(LONG, connection.close()).await.expect("no hang");
