@@ -18,6 +18,7 @@ mod case;
 mod drawing;
 mod fault;
 mod oracle;
+mod reply;
 mod server;
 
 use case::{Answers, Case, Record, SCENARIOS, Setting};
