@@ -1,14 +1,16 @@
-//! The check of a transport, over HTTP: one that is written here by hand breaks no duty, and each fault that
-//! is planted into it is caught by the duty that it breaks.
+//! The check of a transport, over HTTP: the component breaks no duty, nor does one that is written here by hand,
+//! and each fault that is planted into that is caught by the duty that it breaks.
 
 mod by_hand;
 mod events;
 
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 
 use host_tests::check::transport::http::Servers;
 use host_tests::check::transport::{Check, Duty, Report};
+use serde_json::Value;
 
 use crate::by_hand::{ByHand, Fault};
 
@@ -31,6 +33,16 @@ async fn a_sound_transport_breaks_no_duty() {
     }
     assert!(report.broken.is_empty());
     assert!(report.cases.len() > 80, "{}", report.cases.len());
+}
+
+#[test]
+fn the_component_breaks_no_duty() {
+    let arguments = ["check", "--transport", "http", "--steps", "640", "--seed", "7", "--json"];
+    let output = Command::new(env!("CARGO_BIN_EXE_noreplay")).args(arguments).output().expect("it runs");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(json["broken"], Value::Array(Vec::new()), "{json:#}");
+    assert!(json["placements"].as_u64().is_some_and(|placements| placements > 80), "{json}");
+    assert_eq!(output.status.code(), Some(0));
 }
 
 /// Each fault, the cases that are run, and the duty that they show to be broken.
