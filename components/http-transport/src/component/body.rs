@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use futures::channel::oneshot;
 use futures::future::{Either, poll_fn, select};
@@ -125,10 +125,7 @@ impl Body {
         });
         poll_fn(|cx| {
             upload.poll(cx);
-            match reading.as_mut().poll(cx) {
-                Poll::Ready(read) => Poll::Ready(read),
-                Poll::Pending => Poll::Pending,
-            }
+            reading.as_mut().poll(cx)
         })
         .await
     }

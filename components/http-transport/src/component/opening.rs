@@ -6,6 +6,7 @@ use std::rc::Rc;
 use noreplay::session::verdict::{Failure, FailureKind};
 
 use crate::event_stream::Item;
+use crate::resumption::Resumption;
 
 use super::http::within;
 use super::shared::Shared;
@@ -55,15 +56,8 @@ async fn begin(shared: &Rc<Shared>, mut events: Events) -> Result<(), Failure> {
 
 /// Hands on what the one stream brings. Its end is the connection's.
 async fn relay(shared: Rc<Shared>, mut events: Events) {
-    while let Some(item) = events.next().await {
-        match item {
-            Item::Event { name, data } if stream::is_message(&name) => shared.message(data, None).await,
-            Item::TooLarge { head, size } => {
-                shared.deliver(stream::too_large(head, Some(size), None)).await;
-            }
-            Item::Event { .. } | Item::Id(_) | Item::Retry(_) => {}
-        }
-    }
+    // It is not resumed.
+    stream::hand_on(&shared, &mut events, None, &mut Resumption::default()).await;
     let (failure, rest) = events.end();
     if let Some(rest) = rest {
         // Whether it is whole, the client sees.

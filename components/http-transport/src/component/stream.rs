@@ -63,13 +63,41 @@ impl Events {
     }
 }
 
-/// Whether an event of this name is a message.
-pub(super) fn is_message(name: &str) -> bool {
-    matches!(name, "" | "message")
-}
+/// An event that is a message goes by this name, or by none.
+const MESSAGE: &str = "message";
 
 pub(super) fn too_large(head: Vec<u8>, size: Option<u64>, channel: Option<u64>) -> Incoming {
     Incoming::TooLarge(Oversized { head, tail: Vec::new(), size, channel })
+}
+
+/// Hands on what a stream brings, until the answer to the request whose channel it is, or its end. Tells whether
+/// that answer came.
+pub(super) async fn hand_on(
+    shared: &Shared,
+    events: &mut Events,
+    channel: Option<u64>,
+    resumption: &mut Resumption,
+) -> bool {
+    while let Some(item) = events.next().await {
+        match item {
+            Item::Event { name, data } if name.is_empty() || name == MESSAGE => {
+                resumption.message();
+                let answered = channel.is_some_and(|request| answers(&data, request));
+                shared.message(data, channel).await;
+                if answered {
+                    return true;
+                }
+            }
+            Item::Event { .. } => {}
+            Item::TooLarge { head, size } => {
+                resumption.message();
+                shared.deliver(too_large(head, Some(size), channel)).await;
+            }
+            Item::Id(id) => resumption.event_id(id.as_deref()),
+            Item::Retry(pause) => resumption.retry(pause),
+        }
+    }
+    false
 }
 
 /// Follows the stream on which the answer to `request` is due, across breaks where the revision has
@@ -78,24 +106,8 @@ pub(super) async fn follow(shared: &Rc<Shared>, request: u64, body: Body, resuma
     let mut resumption = Resumption::default();
     let mut events = Events::new(body, shared.max_message);
     loop {
-        while let Some(item) = events.next().await {
-            match item {
-                Item::Event { name, data } if is_message(&name) => {
-                    resumption.message();
-                    let answered = answers(&data, request);
-                    shared.message(data, Some(request)).await;
-                    if answered {
-                        return;
-                    }
-                }
-                Item::Event { .. } => {}
-                Item::TooLarge { head, size } => {
-                    resumption.message();
-                    shared.deliver(too_large(head, Some(size), Some(request))).await;
-                }
-                Item::Id(id) => resumption.event_id(id.as_deref()),
-                Item::Retry(pause) => resumption.retry(pause),
-            }
+        if hand_on(shared, &mut events, Some(request), &mut resumption).await {
+            return;
         }
         let (mut failure, rest) = events.end();
         if let Some(rest) = rest.filter(|rest| answers(rest, request)) {
@@ -128,23 +140,7 @@ pub(super) async fn listen(shared: Rc<Shared>) {
     let mut last = None;
     loop {
         match open(&shared, last).await {
-            Ok(mut events) => {
-                while let Some(item) = events.next().await {
-                    match item {
-                        Item::Event { name, data } if is_message(&name) => {
-                            resumption.message();
-                            shared.message(data, None).await;
-                        }
-                        Item::Event { .. } => {}
-                        Item::TooLarge { head, size } => {
-                            resumption.message();
-                            shared.deliver(too_large(head, Some(size), None)).await;
-                        }
-                        Item::Id(id) => resumption.event_id(id.as_deref()),
-                        Item::Retry(pause) => resumption.retry(pause),
-                    }
-                }
-            }
+            Ok(mut events) => _ = hand_on(&shared, &mut events, None, &mut resumption).await,
             Err(NoStream { is_final: true, .. }) => return,
             Err(_) => {}
         }
