@@ -29,7 +29,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::ledger::http::input::Input;
 use crate::ledger::http::output::finish;
-use crate::ledger::http::script::{Armed, Looks, choose};
+use crate::ledger::http::script::{Armed, Looks, arm, choose};
 use crate::ledger::http::{End, Request, When};
 
 /// Where a connection is cut. Both sides of it end in the same way.
@@ -102,7 +102,7 @@ impl FaultProxy {
     /// Cuts at the requests that `when` fits. Of several cuts that fit one, the first counts.
     #[must_use]
     pub fn cut(self, when: When, cut: Cut) -> FaultProxy {
-        self.shared.state().cuts.push(Armed::new(when, cut));
+        self.shared.state().cuts.push(arm(when, cut));
         self
     }
 

@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep};
 use crate::Failure;
 use crate::transport::{Arrival, BoxFuture, Connection, Incoming, Transport};
 
+mod armed;
 mod audit;
 mod books;
 mod connection;
@@ -59,7 +60,7 @@ pub(crate) struct Shared {
 
 struct State {
     manners: Manners,
-    rules: Vec<Armed<Rule>>,
+    rules: Vec<Armed>,
     connect_rules: Vec<(u32, Vec<ConnectStep>)>,
     connects: u32,
     lines: Vec<Weak<Line>>,
@@ -136,7 +137,7 @@ impl LedgerServer {
     /// Adds a rule. Of several that fit a message, the first counts.
     #[must_use]
     pub fn rule(self, rule: Rule) -> LedgerServer {
-        self.shared.state().rules.push(Armed::new(rule));
+        self.shared.state().rules.push(rule.into());
         self
     }
 

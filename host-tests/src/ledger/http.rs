@@ -47,7 +47,7 @@ pub use reply::{Event, Form, LineEnd, Pieces, Reply};
 pub use script::{End, Intake, Rule, Step, When};
 pub use traffic::{Entry, Request, Traffic, What};
 
-use script::Armed;
+use script::arm;
 use sessions::Session;
 use shared::{Authorization, Manners, Shared, Store};
 
@@ -145,7 +145,7 @@ impl HttpLedger {
     #[must_use]
     pub fn rule(self, rule: Rule) -> HttpLedger {
         let reads_message = rule.when.reads_message();
-        let armed = Armed::new(rule.when, rule.steps);
+        let armed = arm(rule.when, rule.steps);
         if reads_message {
             self.shared.state().rules.push(armed);
         } else {

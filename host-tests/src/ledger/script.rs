@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::armed;
 use crate::transport::{Delivery, SendError};
 use crate::{Failure, FailureKind};
 
@@ -174,28 +175,17 @@ pub fn reset() -> Failure {
     Failure::new(FailureKind::ConnectionReset, "the peer reset the connection")
 }
 
-/// A rule, and how often it has been met.
-pub(super) struct Armed<R> {
-    rule: R,
-    met: u32,
-}
+/// A rule that counts the messages that it fits.
+pub(super) type Armed = armed::Armed<When, Vec<Step>>;
 
-impl<R> Armed<R> {
-    pub(super) fn new(rule: R) -> Armed<R> {
-        Armed { rule, met: 0 }
+impl From<Rule> for Armed {
+    fn from(Rule { when, steps }: Rule) -> Armed {
+        let nth = when.nth;
+        Armed::new(when, nth, steps)
     }
 }
 
 /// The steps of the first rule that fits a message. Counts the message in all rules.
-pub(super) fn choose(rules: &mut [Armed<Rule>], method: &str, tool: Option<&str>) -> Option<Vec<Step>> {
-    let mut chosen = None;
-    for Armed { rule, met } in rules {
-        if rule.when.resembles(method, tool) {
-            *met += 1;
-            if chosen.is_none() && rule.when.nth.is_none_or(|nth| nth == *met) {
-                chosen = Some(rule.steps.clone());
-            }
-        }
-    }
-    chosen
+pub(super) fn choose(rules: &mut [Armed], method: &str, tool: Option<&str>) -> Option<Vec<Step>> {
+    armed::choose(rules, |when| when.resembles(method, tool))
 }

@@ -7,7 +7,8 @@ use host_tests::{Cause, Event, Outcome, Progress, Session, ToolCall};
 use serde_json::{Value, json};
 
 use crate::{
-    LONG, Paid, call, ended, lost, oddities, ok, open, paid, paid_with, pay, server, told, unknown, until,
+    LONG, Paid, Verdict, call, ended, lost, oddities, ok, open, paid, paid_with, pay, server, told, unknown,
+    until,
 };
 
 /// The responses that the client posted, in order.
@@ -22,6 +23,17 @@ async fn pending(session: &Session) -> u64 {
     let pending = session.pending().await.expect("the instance lives");
     assert_eq!(pending.len(), 1, "{pending:?}");
     pending[0].call
+}
+
+/// What becomes of a `pay` that is given up once its request has come: by hand, or by its deadline.
+async fn given_up(server: &HttpLedger, session: &Session, by_hand: bool) -> Verdict {
+    let limit = if by_hand { LONG } else { Duration::from_millis(100) };
+    let paying = session.call_tool(pay().timeout(limit));
+    until(server, |traffic| !traffic.calls("pay").is_empty()).await;
+    if by_hand {
+        assert!(session.cancel(pending(session).await).await.expect("the instance lives"));
+    }
+    ended(paying).await
 }
 
 /// B113, modelcontextprotocol#907 and github/app#4009: the server asked for something, and both waited. It is
@@ -114,13 +126,7 @@ async fn a_call_that_is_given_up_is_cancelled_by_one_notification_and_its_late_a
         let server =
             server().await.on_tool("pay", 1, [Step::Open, Step::Execute, Step::sleep(400), Step::Answer]);
         let session = open(&server).await;
-        let limit = if by_hand { LONG } else { Duration::from_millis(100) };
-        let paying = session.call_tool(pay().timeout(limit));
-        until(&server, |traffic| !traffic.calls("pay").is_empty()).await;
-        if by_hand {
-            assert!(session.cancel(pending(&session).await).await.expect("the instance lives"));
-        }
-        let verdict = ended(paying).await;
+        let verdict = given_up(&server, &session, by_hand).await;
         let cause = &unknown(&verdict).cause;
         assert_eq!(*cause, if by_hand { Cause::Cancelled } else { Cause::TimedOut });
 
@@ -155,13 +161,7 @@ async fn a_modern_call_that_is_given_up_is_cancelled_by_closing_its_response() {
             let steps = [open_or_not, vec![Step::End(End::Hang)]].concat();
             let server = server().await.modern().on_tool("pay", 1, steps);
             let session = open(&server).await;
-            let limit = if by_hand { LONG } else { Duration::from_millis(100) };
-            let paying = session.call_tool(pay().timeout(limit));
-            until(&server, |traffic| !traffic.calls("pay").is_empty()).await;
-            if by_hand {
-                assert!(session.cancel(pending(&session).await).await.expect("the instance lives"));
-            }
-            let verdict = ended(paying).await;
+            let verdict = given_up(&server, &session, by_hand).await;
             unknown(&verdict);
             let number = server.traffic().calls("pay")[0].number;
             until(&server, |traffic| traffic.cancelled() == [number]).await;

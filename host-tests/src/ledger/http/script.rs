@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::super::armed;
 use super::reply::{Event, Form, LineEnd, Pieces, Reply};
 
 /// When a rule fits, and what is done then.
@@ -276,29 +277,16 @@ impl Intake {
     }
 }
 
-/// Something that is done when its time has come, and how often that was.
-pub(crate) struct Armed<T> {
-    when: When,
-    what: T,
-    met: u32,
-}
+/// What is done when a request fits, with a count of those that do.
+pub(crate) type Armed<T> = armed::Armed<When, T>;
 
-impl<T> Armed<T> {
-    pub(crate) fn new(when: When, what: T) -> Armed<T> {
-        Armed { when, what, met: 0 }
-    }
+/// Does this with the requests that fit.
+pub(crate) fn arm<T>(when: When, what: T) -> Armed<T> {
+    let nth = when.nth;
+    Armed::new(when, nth, what)
 }
 
 /// What to do with a request: the first that fits. Counts the request in all.
 pub(crate) fn choose<T: Clone>(armed: &mut [Armed<T>], looks: Looks<'_>) -> Option<T> {
-    let mut chosen = None;
-    for Armed { when, what, met } in armed {
-        if when.resembles(&looks) {
-            *met += 1;
-            if chosen.is_none() && when.nth.is_none_or(|nth| nth == *met) {
-                chosen = Some(what.clone());
-            }
-        }
-    }
-    chosen
+    armed::choose(armed, |when| when.resembles(&looks))
 }
