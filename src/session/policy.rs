@@ -4,6 +4,8 @@ use core::time::Duration;
 
 use crate::prelude::*;
 use crate::protocol::handshake::Implementation;
+use crate::protocol::message::Dialect;
+use crate::protocol::query::LogLevel;
 use crate::protocol::revision::Revision;
 
 use super::evidence::{Grade, Proof};
@@ -113,6 +115,8 @@ pub struct Options {
     pub accept_refusals: bool,
     /// Which tools may be called again although the outcome is unknown.
     pub grants: Vec<Grant>,
+    /// Whether what the server says that it has is relied on.
+    pub rely_on_lists: bool,
     /// How a connection is recovered.
     pub recovery: Recovery,
     /// How long things may take.
@@ -132,6 +136,7 @@ impl Default for Options {
             resend: Resend::Proven,
             accept_refusals: true,
             grants: Vec::new(),
+            rely_on_lists: true,
             recovery: Recovery {
                 attempts: 3,
                 backoff: Duration::from_millis(100),
@@ -179,6 +184,11 @@ impl Spent {
 }
 
 impl Options {
+    /// How messages are put in a revision.
+    pub(super) fn dialect(&self, revision: Revision, log_level: Option<LogLevel>) -> Dialect<'_> {
+        Dialect { revision, client: &self.client, log_level, tasks: false }
+    }
+
     /// Whether the earlier attempt, refuted by this proof, may be followed by one more.
     pub fn permit_resend(&self, proof: &Proof, spent: &mut Spent) -> Option<Permit> {
         let allowed = match self.resend {
