@@ -174,7 +174,6 @@ impl HandedOver {
     /// The task has no result that would settle the call.
     pub fn task_ended(&mut self) {
         self.task = Task::No;
-        self.poll = Poll::No;
     }
 
     /// Whether an answer to it may be the news that it is a task.

@@ -7,7 +7,7 @@ use crate::protocol::revision::Revision;
 use crate::protocol::{message, task, tool_result};
 use crate::text::{cut, text};
 
-use super::call::{Asked, HandedOver, State, Task};
+use super::call::{Asked, HandedOver, Poll, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
@@ -152,8 +152,10 @@ impl Session {
         request: RequestId,
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
-        if self.is_poll(call, request) {
-            return self.task_told(arrival, call, request, body);
+        match self.poll_of(call, request) {
+            Poll::No => {}
+            Poll::Due(_) => return self.events.diagnose("an answer to a question that was not asked yet"),
+            Poll::Out => return self.task_told(arrival, call, request, body),
         }
         let revision = self.revision(arrival.generation);
         let cause = match body {

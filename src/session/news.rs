@@ -59,7 +59,7 @@ impl Session {
         let others: Vec<_> = self.requests.keys().filter(|other| self.listens(*other)).collect();
         for other in others {
             self.stop_waiting(Attempt { generation, request: other }, "replaced");
-            self.forget_request(other);
+            self.requests.remove(&other);
         }
         if let Some(out) = self.requests.get_mut(&request) {
             out.purpose = Purpose::Listening;

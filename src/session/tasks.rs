@@ -99,9 +99,10 @@ impl Session {
         }
     }
 
-    /// Whether the answer to this request tells where the task of a call that is out is.
-    pub(super) fn is_poll(&mut self, call: CallId, request: RequestId) -> bool {
-        self.attempt_out(call).is_some_and(|out| out.attempt.request == request && out.poll == Poll::Out)
+    /// Where asking for the task of a call is, if this request is to ask for it.
+    pub(super) fn poll_of(&mut self, call: CallId, request: RequestId) -> Poll {
+        let out = self.attempt_out(call).filter(|out| out.attempt.request == request);
+        out.map_or(Poll::No, |out| out.poll)
     }
 
     /// The server tells where the task of a call that is out is.
