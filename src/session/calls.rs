@@ -496,12 +496,15 @@ impl Session {
 
 /// Whether an object says how to continue a call, and nothing else.
 fn is_continuation(object: &Object) -> bool {
-    let mut members = (0, 0, 0);
+    let (mut responses, mut states, mut sound) = (false, false, true);
     // It is an object.
-    let _ = json::members(object.as_str(), &mut |name, _| match name {
-        "inputResponses" => members.0 += 1,
-        "requestState" => members.1 += 1,
-        _ => members.2 += 1,
+    let _ = json::members(object.as_str(), &mut |name, _| {
+        let twice = match name {
+            "inputResponses" => core::mem::replace(&mut responses, true),
+            "requestState" => core::mem::replace(&mut states, true),
+            _ => true,
+        };
+        sound &= !twice;
     });
-    matches!(members, (1, 0 | 1, 0) | (0, 1, 0))
+    sound && (responses || states)
 }
