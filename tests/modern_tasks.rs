@@ -10,7 +10,7 @@ use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::{Grant, Options};
 use noreplay::session::verdict::{CallId, Cause, FailureKind, Outcome, Stage};
-use noreplay::session::{Delivery, Incoming, ToolCall};
+use noreplay::session::{Delivery, ToolCall};
 
 const TASK: &str =
     r#"{"resultType":"task","taskId":"t-1","status":"working","ttlMs":60000,"pollIntervalMs":500}"#;
@@ -315,15 +315,38 @@ fn pauses_are_bounded() {
     }
 }
 
-/// An answer under the id of a question that was not sent yet is none. It never passes for the result of the
-/// call.
+/// Ids leave in the order in which they rise, whatever was sent in the pause.
 #[test]
-fn an_answer_before_the_question_is_no_result() {
+fn ids_rise_as_they_are_sent() {
     let mut bench = modern(Options::default());
-    let (call, sent) = task_in(&mut bench);
-    let early = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{DONE}}}"#, sent.id() + 1);
-    bench.deliver(early);
-    assert!(!matches!(bench.verdicts.get(&call), Some(Ok(Outcome::Ok(_)))));
-    bench.receive(Ok(Incoming::End));
-    assert!(matches!(bench.verdict(call), Ok(Outcome::UnknownOutcome(_))));
+    task_in(&mut bench);
+    bench.advance(ms(250));
+    let (other, _) = bench.pay();
+    let poll = {
+        bench.advance(ms(250));
+        last(&bench, "tasks/get")
+    };
+    assert!(poll.id() > bench.last_of(other).id());
+    let ids: Vec<_> = bench.wire.iter().map(Sent::id).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+}
+
+/// A call in a pause is told when its connection is replaced, and keeps one that takes no more messages.
+#[test]
+fn a_pause_is_no_shelter() {
+    let mut bench = modern(Options::default());
+    let (call, _) = task_in(&mut bench);
+    bench.reconnect();
+    bench.assert_unknown(call, Stage::Answering, Cause::SessionReplaced);
+    discover(&mut bench);
+
+    let (call, _) = task_in(&mut bench);
+    let (_, sent) = bench.pay();
+    bench.sent(&sent, Err(SendError::Unknown(failure(FailureKind::Closed))));
+    assert_eq!(bench.disconnects.len(), 1, "only the first connection was let go");
+    bench.assert_pending(call);
+    let poll = polled(&mut bench);
+    bench.sent(&poll, Err(SendError::NotSent(failure(FailureKind::Closed))));
+    bench.assert_unknown(call, Stage::Answering, Cause::Transport(failure(FailureKind::Closed)));
+    assert_eq!(bench.disconnects.len(), 2);
 }

@@ -322,3 +322,27 @@ fn a_task_whose_result_is_an_error_is_not_asked_for_again() {
     bench.assert_still_unknown(ticket);
     assert_eq!(fetches(&bench), 1);
 }
+
+/// What came first on the call's own channel was unreadable; then came the news that it is a task, which must
+/// not pass for its result. (`noreplay check` found that it did.)
+#[test]
+fn the_news_that_it_is_a_task_is_no_result_after_garbage_either() {
+    let mut bench = Bench::up(Options::default());
+    let call = bench.call_with(as_task());
+    let sent = bench.last_of(call);
+    bench.sent(&sent, Ok(Delivery::HandedOver));
+    let (generation, channel) = (sent.receipt.generation, Some(sent.id()));
+    bench.deliver_on(generation, channel, "Server v1 started");
+    assert!(matches!(bench.cause(call), Cause::Undecodable(_)));
+    let ticket = bench.reconcile(call, ms(1_000));
+    bench.deliver_on(
+        generation,
+        channel,
+        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{TASK}}}"#, sent.id()),
+    );
+    assert_eq!(bench.reconciled(ticket), None, "it is not known yet");
+    let fetch = bench.wire.last().unwrap().clone();
+    assert_eq!(fetch.method, "tasks/result");
+    bench.answer(&fetch, DONE);
+    assert!(matches!(bench.reconciled(ticket), Some(Some(Outcome::Ok(result))) if result.json == DONE));
+}

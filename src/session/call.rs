@@ -86,7 +86,7 @@ pub struct HandedOver {
 pub enum Poll {
     /// Nowhere.
     No,
-    /// It is due then; the attempt's id was not sent yet.
+    /// It is due then; no question is out.
     Due(Instant),
     /// The question is out.
     Out,
@@ -171,9 +171,11 @@ impl HandedOver {
         &self.task
     }
 
-    /// The task has no result that would settle the call.
+    /// The task, if it became one, has no result that would settle the call. That it is one may still be told.
     pub fn task_ended(&mut self) {
-        self.task = Task::No;
+        if let Task::Known(_) = self.task {
+            self.task = Task::No;
+        }
     }
 
     /// Whether an answer to it may be the news that it is a task.

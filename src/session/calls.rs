@@ -427,9 +427,8 @@ impl Session {
         }
         let (task, poll) = (call.task(), call.poll());
         let mut requests = call.earlier.clone();
-        if let (Poll::Due(at), Some(request)) = (poll, call.request()) {
+        if let Poll::Due(at) = poll {
             self.timers.remove(at, Timer::Poll(id));
-            self.requests.remove(&request);
         }
         let last = call.request();
         requests.extend(last);
@@ -438,9 +437,9 @@ impl Session {
             self.reconciled(id, outcome);
         }
         self.await_late(id, &verdict, requests, task);
-        // Its answer tells of a task.
+        // Its answer tells where the task is.
         if let Some(out) = last.filter(|_| poll == Poll::Out).and_then(|last| self.requests.get_mut(&last)) {
-            out.purpose = Purpose::Fetch(id);
+            out.purpose = Purpose::LateTask(id);
         }
         self.resolve(Resolution::Call(id, verdict));
         self.sweep_connections();

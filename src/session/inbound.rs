@@ -7,7 +7,7 @@ use crate::protocol::revision::Revision;
 use crate::protocol::{message, task, tool_result};
 use crate::text::{cut, text};
 
-use super::call::{Asked, HandedOver, Poll, State, Task};
+use super::call::{Asked, HandedOver, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
@@ -124,6 +124,10 @@ impl Session {
         }
         match out.purpose {
             Purpose::Call(call) => self.answer_to_call(arrival, call, request, body),
+            Purpose::LateTask(call) => {
+                self.requests.remove(&request);
+                self.fetched(arrival, call, body);
+            }
             Purpose::Fetch(call) if self.revision(arrival.generation).is_some_and(Revision::is_modern) => {
                 self.requests.remove(&request);
                 self.fetched(arrival, call, body);
@@ -152,10 +156,8 @@ impl Session {
         request: RequestId,
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
-        match self.poll_of(call, request) {
-            Poll::No => {}
-            Poll::Due(_) => return self.events.diagnose("an answer to a question that was not asked yet"),
-            Poll::Out => return self.task_told(arrival, call, request, body),
+        if self.is_poll(call, request) {
+            return self.task_told(arrival, call, request, body);
         }
         let revision = self.revision(arrival.generation);
         let cause = match body {
@@ -289,7 +291,9 @@ impl Session {
             Purpose::Call(call) => {
                 self.answer_leaves_unknown(arrival.now, call, request, Cause::Undecodable(unreadable));
             }
-            Purpose::Late(_) => self.events.diagnose("a late answer that cannot be read"),
+            Purpose::Late(_) | Purpose::LateTask(_) => {
+                self.events.diagnose("a late answer that cannot be read");
+            }
             Purpose::Fetch(call) => {
                 self.requests.remove(&request);
                 self.nothing_to_reconcile(call, false);
@@ -346,7 +350,7 @@ impl Session {
             }
             // An earlier attempt of a call that goes on is left in doubt as it was.
             Purpose::Call(_) => {}
-            Purpose::Late(call) | Purpose::Fetch(call) => {
+            Purpose::Late(call) | Purpose::LateTask(call) | Purpose::Fetch(call) => {
                 self.late_answer_lost(call);
                 self.want_link(now);
             }

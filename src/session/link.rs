@@ -11,6 +11,7 @@ use crate::protocol::revision::Revision;
 use crate::table::Table;
 use crate::text::text;
 
+use super::call::Poll;
 use super::event::Event;
 use super::policy::Ownership;
 use super::recovery::{ConnectError, Next};
@@ -165,10 +166,21 @@ impl Session {
                 // An earlier attempt of a call that goes on is left in doubt as it was.
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
-                Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
+                Purpose::Late(call) | Purpose::LateTask(call) | Purpose::Fetch(call) => {
+                    self.late_answer_lost(call);
+                }
                 Purpose::Listening => self.unsubscribed(Some(replaced())),
                 Purpose::Handshake | Purpose::Nothing => {}
             }
+        }
+        let paused: Vec<_> = self
+            .calls
+            .values()
+            .filter(|call| matches!(call.poll(), Poll::Due(_)))
+            .map(|call| call.id)
+            .collect();
+        for call in paused {
+            self.attempt_replaced(call);
         }
         for ticket in reads {
             let failure = replaced();
@@ -296,11 +308,16 @@ impl Session {
         }
         let owes = |generation: Generation| {
             self.requests.values().any(|out| {
-                let owed = !matches!(out.purpose, Purpose::Late(_) | Purpose::Listening | Purpose::Nothing);
+                let owed = !matches!(
+                    out.purpose,
+                    Purpose::Late(_) | Purpose::LateTask(_) | Purpose::Listening | Purpose::Nothing
+                );
                 out.generation == generation && owed
             })
         };
-        let is_idle = |generation: &Generation| Some(*generation) != current && !owes(*generation);
+        let is_idle = |generation: &Generation| {
+            Some(*generation) != current && !owes(*generation) && self.paused_on(*generation).is_empty()
+        };
         let idle: Vec<_> = self.connections.keys().filter(is_idle).collect();
         for generation in idle {
             self.forget_connection(generation);
@@ -321,7 +338,9 @@ impl Session {
         let gone = self.requests.take_if(|out| out.generation == generation);
         for (_, out) in &gone {
             match out.purpose {
-                Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
+                Purpose::Late(call) | Purpose::LateTask(call) | Purpose::Fetch(call) => {
+                    self.late_answer_lost(call);
+                }
                 Purpose::Listening => self.unsubscribed(Some(closed())),
                 _ => {}
             }
@@ -342,8 +361,11 @@ impl Session {
             }
             self.link = Link::Down;
         }
-        let in_flight = self.forget_connection(generation);
+        let (paused, in_flight) = (self.paused_on(generation), self.forget_connection(generation));
         self.events.push(Event::Disconnected(failure.clone()));
+        for call in paused {
+            self.attempt_unknown(now, call, Cause::Transport(failure.clone()));
+        }
         for (request, out) in in_flight {
             match out.purpose {
                 // An earlier attempt of a call that goes on elsewhere is left in doubt as it was.
@@ -355,6 +377,7 @@ impl Session {
                 }
                 Purpose::Call(_)
                 | Purpose::Late(_)
+                | Purpose::LateTask(_)
                 | Purpose::Fetch(_)
                 | Purpose::Listening
                 | Purpose::Handshake

@@ -237,6 +237,8 @@ enum Purpose {
     Call(CallId),
     /// The call has ended as unknown; an answer would settle it.
     Late(CallId),
+    /// The same; the answer tells where its task is.
+    LateTask(CallId),
     Read(Ticket),
     /// News comes for as long as there is no answer.
     Listening,

@@ -39,7 +39,7 @@ impl Session {
     }
 
     fn may_be_answered(&self, call: CallId) -> bool {
-        let late = [Purpose::Late(call), Purpose::Fetch(call)];
+        let late = [Purpose::Late(call), Purpose::LateTask(call), Purpose::Fetch(call)];
         self.calls.contains(&call) || self.requests.values().any(|out| late.contains(&out.purpose))
     }
 

@@ -22,7 +22,7 @@ impl Session {
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
             Some(Purpose::Read(_) | Purpose::Listening | Purpose::Fetch(_) | Purpose::Handshake) => true,
-            Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
+            Some(Purpose::Late(_) | Purpose::LateTask(_) | Purpose::Nothing) | None => false,
         }
     }
 

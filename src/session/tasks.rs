@@ -17,7 +17,7 @@ use super::call::{Poll, Task};
 use super::inbound::{Answer, Arrival, read_answer};
 use super::time::Instant;
 use super::timers::Timer;
-use super::verdict::{Attempt, CallId, Cause, Generation, RpcError};
+use super::verdict::{CallId, Cause, Generation, RpcError};
 use super::{Action, Awaited, Purpose, Queued, Receipt, Session, What};
 
 /// How long to wait before a task is asked for again, if the server does not say, and in any case.
@@ -66,26 +66,33 @@ impl Session {
         }
     }
 
-    /// The task of a call that is out is asked for after a pause. Its next request has an id already, so that
-    /// whatever befalls the connection befalls the call too.
+    /// The task of a call that is out is asked for after a pause.
     fn poll_later(&mut self, now: Instant, call: CallId, millis: Option<u64>) {
-        let request = self.ids.request();
         let at = now + pause(millis);
-        let Some(handed_over) = self.attempt_out(call) else {
-            return;
-        };
-        handed_over.attempt.request = request;
-        handed_over.poll = Poll::Due(at);
-        let generation = handed_over.attempt.generation;
-        self.requests.insert(request, Awaited { generation, purpose: Purpose::Call(call) });
-        self.timers.insert(at, Timer::Poll(call));
+        if let Some(handed_over) = self.attempt_out(call) {
+            handed_over.poll = Poll::Due(at);
+            self.timers.insert(at, Timer::Poll(call));
+        }
+    }
+
+    /// The calls whose task is to be asked for again, on this connection. No request of theirs is out, but what
+    /// befalls the connection befalls them.
+    pub(super) fn paused_on(&self, generation: Generation) -> Vec<CallId> {
+        let paused = self.calls.values().filter(|call| {
+            matches!(call.poll(), Poll::Due(_))
+                && call.attempt().is_some_and(|attempt| attempt.generation == generation)
+        });
+        paused.map(|call| call.id).collect()
     }
 
     /// It is time to ask for a task again.
     pub(super) fn poll_task(&mut self, now: Instant, call: CallId) {
+        // Given now, so that ids leave in the order in which they rise.
+        let request = self.ids.request();
         if let Some(handed_over) = self.attempt_out(call) {
-            let Attempt { generation, request } = handed_over.attempt;
+            let generation = handed_over.attempt.generation;
             if let (Poll::Due(_), Task::Known(id)) = (handed_over.poll, handed_over.task().clone()) {
+                handed_over.attempt.request = request;
                 handed_over.poll = Poll::Out;
                 let asked = self.ask_for_result(generation, request, &id, Purpose::Call(call));
                 self.actions.extend(asked);
@@ -99,10 +106,9 @@ impl Session {
         }
     }
 
-    /// Where asking for the task of a call is, if this request is to ask for it.
-    pub(super) fn poll_of(&mut self, call: CallId, request: RequestId) -> Poll {
-        let out = self.attempt_out(call).filter(|out| out.attempt.request == request);
-        out.map_or(Poll::No, |out| out.poll)
+    /// Whether this request asks where the task of a call that is out is.
+    pub(super) fn is_poll(&mut self, call: CallId, request: RequestId) -> bool {
+        self.attempt_out(call).is_some_and(|out| out.attempt.request == request && out.poll == Poll::Out)
     }
 
     /// The server tells where the task of a call that is out is.

@@ -83,6 +83,8 @@ fn name(index: usize, log: &[Entry]) -> String {
         Kind::Initialized => "initialized".to_owned(),
         Kind::Call(number) => format!("call {number}"),
         Kind::List => "tools/list".to_owned(),
+        Kind::Task(number) => format!("the task of call {number}"),
+        Kind::TaskCancel(number) => format!("the cancel of the task of call {number}"),
         Kind::Cancel(request) => format!("the cancel of request {request}"),
         Kind::Response => "an answer".to_owned(),
         Kind::Other(method) => format!("`{method}`"),
@@ -114,6 +116,7 @@ fn told_words(told: &Told, log: &[Entry]) -> String {
                 Fate::Result { is_error: true, .. } => "the result (isError) of".to_owned(),
                 Fate::Error(error) => format!("the error {} for", error.code),
                 Fate::InputRequired(_) => "input-required for".to_owned(),
+                Fate::Working => "that it goes on, of".to_owned(),
                 Fate::Unreadable(_) => "something unreadable for".to_owned(),
                 Fate::AnswerLost(_) => "the loss of the answer to".to_owned(),
             };

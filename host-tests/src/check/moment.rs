@@ -110,6 +110,10 @@ pub(super) enum Kind {
     /// The call of this number.
     Call(u32),
     List,
+    /// The question what has become of the task that the call of this number is.
+    Task(u32),
+    /// The cancel of that task.
+    TaskCancel(u32),
     /// The cancel of this request.
     Cancel(u64),
     /// An answer to the server.
@@ -157,6 +161,8 @@ pub(super) enum Fate {
     Error(RpcError),
     /// A result that asks for input.
     InputRequired(String),
+    /// The news that the call is a task, or that its task goes on: nothing is decided.
+    Working,
     /// An answer that cannot be read: its first bytes.
     Unreadable(Vec<u8>),
     /// No answer will come.

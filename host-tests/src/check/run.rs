@@ -107,7 +107,7 @@ impl Caller {
             meta: call.meta().unwrap_or_default(),
             continuation: String::new(),
             progress: call.progress,
-            task_ttl_ms: 0,
+            task_ttl_ms: if call.task > 0 { 60_000 } else { 0 },
             timeout_ms: Some(call.timeout),
         });
         let what = format!("call {number}");

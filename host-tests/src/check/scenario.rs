@@ -33,6 +33,11 @@ fn slow(number: u32) -> Act {
     Act::Call(Call::new(number).taking(300))
 }
 
+/// A call that becomes a task, of which the server says so often that it goes on.
+fn task(number: u32, working: u32) -> Act {
+    Act::Call(Call { task: working, ..Call::new(number) })
+}
+
 const MOMENT: Act = Act::Sleep(100);
 
 fn scenario(name: &'static str, acts: impl Into<Vec<Act>>) -> Scenario {
@@ -57,6 +62,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let terminated = Act::Break(Fault::Answer(AnswerFault::SessionTerminated));
     let slow_connect = Act::Break(Fault::Connect(ConnectFault::Slow));
     let lose = Act::Lose(FailureKind::ConnectionReset);
+    let lost = lose.clone();
     vec![
         Scenario { table: true, pairs: true, flood: true, ..scenario("one call", [call(1), Act::AwaitAll]) },
         Scenario {
@@ -181,6 +187,48 @@ pub fn scenarios() -> Vec<Scenario> {
                     call(2),
                     Act::AwaitAll,
                 ],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "call that becomes a task",
+                [task(1, 2), Act::AwaitAll, call(2), Act::AwaitAll, Act::Reconcile(1, 1_000)],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "task whose connection is lost",
+                [
+                    task(1, 5),
+                    Act::Sleep(500),
+                    lost,
+                    Act::AwaitAll,
+                    Act::Reconcile(1, 6_000),
+                    call(2),
+                    Act::AwaitAll,
+                ],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "task that outlives its call",
+                [
+                    Act::Call(Call { task: 6, ..Call::new(1).within(500) }),
+                    Act::AwaitAll,
+                    Act::Reconcile(1, 6_000),
+                    call(2),
+                    Act::AwaitAll,
+                ],
+            )
+        },
+        Scenario {
+            found_out: true,
+            ..scenario(
+                "task cancelled",
+                [task(1, 9), Act::Sleep(500), Act::Cancel(1), Act::AwaitAll, call(2), Act::AwaitAll],
             )
         },
         scenario(

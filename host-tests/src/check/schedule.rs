@@ -98,6 +98,9 @@ pub struct Call {
     pub keyed: bool,
     /// How often the server suspends it, and asks for nothing but its own state back.
     pub suspended: u32,
+    /// Whether it may become a task, where the revision has them: the server says where the task is so often
+    /// before it is done, and then gives its result.
+    pub task: u32,
 }
 
 impl Setting {
@@ -110,7 +113,8 @@ impl Setting {
 impl Call {
     /// A call that is answered at once.
     pub(super) const fn new(number: u32) -> Call {
-        Call { number, tool: "pay", takes: 0, timeout: 20_000, progress: false, keyed: false, suspended: 0 }
+        let (takes, timeout, progress, keyed) = (0, 20_000, false, false);
+        Call { number, tool: "pay", takes, timeout, progress, keyed, suspended: 0, task: 0 }
     }
 
     /// The same, which takes so many milliseconds.
@@ -130,18 +134,19 @@ impl Call {
 
     /// The same without anything that it does not need.
     pub(super) const fn plain(self) -> Call {
-        let Call { takes, timeout, suspended, .. } = self;
-        Call { takes, timeout, suspended, ..Call::new(self.number) }
+        let Call { takes, timeout, suspended, task, .. } = self;
+        Call { takes, timeout, suspended, task, ..Call::new(self.number) }
     }
 
     /// Its arguments, as they must stand on the wire.
     pub(super) fn arguments(&self) -> String {
-        let suspended = match self.suspended {
+        let member = |name: &str, times| match times {
             0 => String::new(),
-            times => format!(r#","suspended":{times}"#),
+            times => format!(r#","{name}":{times}"#),
         };
+        let (suspended, task) = (member("suspended", self.suspended), member("task", self.task));
         format!(
-            r#"{{"number":{}, "takes":{}{suspended},"exact":7960607143101464576}}"#,
+            r#"{{"number":{}, "takes":{}{suspended}{task},"exact":7960607143101464576}}"#,
             self.number, self.takes
         )
     }

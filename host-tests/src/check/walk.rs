@@ -54,6 +54,7 @@ impl Walks {
                     progress: choices.below(4) == 0,
                     keyed: choices.below(4) == 0,
                     suspended: choices.one_of(&[0, 0, 0, 1, 2, 20]),
+                    task: choices.one_of(&[0, 0, 0, 1, 3, 30]),
                 })
             }
             40..58 => Act::Break(match choices.below(8) {

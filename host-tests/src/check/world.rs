@@ -46,6 +46,8 @@ struct State {
     belated: Vec<(Vec<u8>, Told)>,
     /// Which message each answer is to.
     answered: Vec<MessageIndex>,
+    /// How often each task was asked for.
+    tasks: BTreeMap<String, u32>,
     log: Vec<Entry>,
 }
 
@@ -77,6 +79,7 @@ impl World {
             messages: 0,
             belated: Vec::new(),
             answered: Vec::new(),
+            tasks: BTreeMap::new(),
             log: Vec::new(),
         };
         World(Arc::new(Shared {
@@ -142,6 +145,14 @@ impl World {
 
     fn latest(&self) -> Option<Arc<Line>> {
         self.state().lines.last().cloned()
+    }
+
+    /// A task is asked for: so often before.
+    fn asked(&self, task: &str) -> u32 {
+        let mut state = self.state();
+        let asked = state.tasks.entry(task.to_owned()).or_default();
+        *asked += 1;
+        *asked - 1
     }
 
     /// A failure in the words of this world, with a chain that no other failure of the run has.

@@ -1,8 +1,9 @@
 //! P3, P4, P9: everything ends, once; and what comes later is kept under its call.
 
 use std::error::Error;
+use std::time::Duration;
 
-use super::super::moment::{Fate, Moment};
+use super::super::moment::{Fate, Moment, Told};
 use super::super::promise::Promise;
 use super::Court;
 use super::story::{At, CallStory};
@@ -75,8 +76,29 @@ impl Court<'_> {
                 let unknown = matches!(call.verdict, Some((_, Ok(Outcome::UnknownOutcome(_)))));
                 let lost = unknown && !self.has_two_answers(call) && self.told_late(call, at);
                 self.hold(!lost, Promise::P4, || format!("the late answer to call {number} is lost"));
+                self.task_is_asked_for(call, at);
             }
         }
+    }
+
+    /// Whoever waited long enough for a task, and nothing went wrong meanwhile, has its result.
+    fn task_is_asked_for(&mut self, call: &CallStory<'_>, at: At) {
+        let (story, number) = (self.story, call.call.number);
+        let begun = story.log[..at]
+            .iter()
+            .rposition(|entry| matches!(&entry.moment, Moment::Reconciling(other) if *other == number));
+        let Some(begun) = begun else { return };
+        let is_task = story
+            .attempts(call)
+            .any(|attempt| attempt.fates.iter().any(|(told, fate)| *told < begun && **fate == Fate::Working));
+        let long = story.time(at) >= story.time(begun) + Duration::from_secs(5);
+        let wrong = story.log[..at].iter().any(|entry| matches!(entry.moment, Moment::Fault(_)));
+        let lost = story.log[begun..at]
+            .iter()
+            .any(|entry| matches!(entry.moment, Moment::Told(_, _, Told::Lost(_) | Told::End)));
+        let closed = story.closing.is_some_and(|closing| closing < at);
+        let asked = wrong || lost || closed || !story.policy.owned || !is_task || !long;
+        self.hold(asked, Promise::P4, || format!("the task of call {number} was not asked for"));
     }
 
     /// Whether an answer came to this call before `at`, and to none of its attempts anything else.
@@ -96,7 +118,7 @@ impl Court<'_> {
                 .any(|(told, fate)| in_time(*told) && matches!(fate, Fate::Result { .. }) && !let_go(*told));
             known && !fates.iter().any(|(_, fate)| !matches!(fate, Fate::Result { .. } | Fate::Unreadable(_)))
         };
-        self.story.attempts(call).any(|attempt| answers(&attempt.fates))
+        self.story.sources(call).any(|source| answers(&source.fates))
     }
 
     /// Whether the transport delivered an attempt twice, by its own fault: two answers need not agree.
@@ -143,7 +165,7 @@ impl Court<'_> {
                 let late = self.unknown_call(*id).is_some_and(|call| {
                     let result =
                         |(told, fate): &(At, &Fate)| *told < at && matches!(fate, Fate::Result { .. });
-                    self.story.attempts(call).any(|attempt| attempt.fates.iter().any(result))
+                    self.story.sources(call).any(|source| source.fates.iter().any(result))
                 });
                 self.hold(late, Promise::P4, || format!("no late answer came to the call of id {id}"));
             }

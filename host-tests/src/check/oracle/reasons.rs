@@ -15,7 +15,7 @@ impl Court<'_> {
     pub(super) fn cause(&mut self, call: &CallStory<'_>, at: At, cause: &Cause) {
         let story = self.story;
         let true_and_whole = match cause {
-            Cause::Transport(failure) => story.attempts(call).any(|attempt| {
+            Cause::Transport(failure) => story.sources(call).any(|attempt| {
                 let ended = attempt.lost.is_some_and(|(lost, why)| lost < at && why.is_none());
                 attempt.failures(at).contains(&failure) || ended && failure.kind == FailureKind::Closed
             }),
@@ -52,18 +52,18 @@ impl Court<'_> {
             return;
         }
         // Told of others, or of nobody: made up. Told of this call in other words: not whole.
-        let own = story.attempts(call).any(|attempt| attempt.decisive().is_some_and(|(told, _)| told < at));
+        let own = story.sources(call).any(|attempt| attempt.decisive().is_some_and(|(told, _)| told < at));
         let promise = if own { Promise::P10 } else { Promise::P6 };
         self.broken(promise, format!("call {} was not ended by this: {cause:?}", call.call.number));
     }
 
     fn any_fate(&self, call: &CallStory<'_>, at: At, is_it: impl Fn(&Fate) -> bool) -> bool {
         let of_attempt = |fates: &[(At, &Fate)]| fates.iter().any(|(told, fate)| *told < at && is_it(fate));
-        self.story.attempts(call).any(|attempt| of_attempt(&attempt.fates))
+        self.story.sources(call).any(|source| of_attempt(&source.fates))
     }
 
     fn was_refused(&self, call: &CallStory<'_>, at: At, refusal: &Refusal) -> bool {
-        self.story.attempts(call).any(|attempt| match attempt.returned {
+        self.story.sources(call).any(|attempt| match attempt.returned {
             Some((returned, Err(SendError::Refused(own)), _)) => returned < at && own == refusal,
             _ => false,
         })

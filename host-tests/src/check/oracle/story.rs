@@ -35,6 +35,8 @@ pub(super) struct CallStory<'a> {
     pub(super) deadline: Duration,
     pub(super) cancelled: Option<At>,
     pub(super) attempts: Vec<MessageIndex>,
+    /// The questions what has become of the task that it is.
+    pub(super) questions: Vec<MessageIndex>,
     pub(super) verdict: Option<(At, &'a Verdict)>,
 }
 
@@ -87,6 +89,7 @@ impl<'a> Story<'a> {
                     deadline: self.time(at) + call.time(),
                     cancelled: None,
                     attempts: Vec::new(),
+                    questions: Vec::new(),
                     verdict: None,
                 };
                 self.calls.insert(call.number, story);
@@ -108,6 +111,11 @@ impl<'a> Story<'a> {
                     && let Some(call) = self.calls.get_mut(&number)
                 {
                     call.attempts.push(message.index);
+                }
+                if let Kind::Task(number) = message.kind
+                    && let Some(call) = self.calls.get_mut(&number)
+                {
+                    call.questions.push(message.index);
                 }
                 self.messages.push(MessageStory {
                     message,
@@ -204,6 +212,19 @@ impl<'a> Story<'a> {
         call.attempts.iter().map(|index| &self.messages[*index])
     }
 
+    /// Its attempts, and then the questions after its task: whatever may tell of it.
+    pub(super) fn sources<'s>(
+        &'s self,
+        call: &'s CallStory<'a>,
+    ) -> impl Iterator<Item = &'s MessageStory<'a>> {
+        call.attempts.iter().chain(&call.questions).map(|index| &self.messages[*index])
+    }
+
+    /// The last of them that was sent before `at`.
+    pub(super) fn last_source<'s>(&'s self, call: &'s CallStory<'a>, at: At) -> Option<&'s MessageStory<'a>> {
+        self.sources(call).filter(|source| source.handed < at).max_by_key(|source| source.handed)
+    }
+
     pub(super) fn last_attempt(&self, call: &CallStory<'_>) -> Option<&MessageStory<'a>> {
         call.attempts.last().map(|index| &self.messages[*index])
     }
@@ -267,9 +288,21 @@ impl<'a> MessageStory<'a> {
         [returned, fate, lost].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
+    /// Whether it asks what has become of a task.
+    pub(super) fn is_question(&self) -> bool {
+        matches!(self.message.kind, Kind::Task(_))
+    }
+
+    /// Whether what first told of it leaves all open.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.decisive(), Some((_, Decisive::Answer(Fate::Working))))
+    }
+
     /// Whether its outcome was known to be unknown, or its refusal told, before `at`.
     pub(super) fn fell_before(&self, at: At) -> bool {
         match self.decisive() {
+            // The server keeps its result: there is nothing to be sent again.
+            Some((_, Decisive::Answer(Fate::Working))) => false,
             Some((decided, Decisive::Answer(Fate::Result { .. }))) => decided < at && self.fates.len() > 1,
             Some((decided, _)) => decided < at,
             None => false,

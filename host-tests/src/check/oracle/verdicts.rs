@@ -52,7 +52,7 @@ impl Court<'_> {
             *told < at
                 && matches!(fate, Fate::Result { json, is_error: own } if *json == result.json && *own == is_error)
         };
-        if self.story.attempts(call).any(|attempt| attempt.fates.iter().any(is_it)) {
+        if self.story.sources(call).any(|source| source.fates.iter().any(is_it)) {
             return;
         }
         let others = self.story.messages.iter().any(|message| message.fates.iter().any(is_it));
@@ -68,14 +68,19 @@ impl Court<'_> {
     fn at_once(&mut self, call: &CallStory<'_>, at: At) {
         let story = self.story;
         let number = call.call.number;
-        let Some((told, decisive)) = story.last_attempt(call).and_then(|attempt| attempt.decisive()) else {
-            return;
-        };
+        let Some(source) = story.last_source(call, at) else { return };
+        let Some((told, decisive)) = source.decisive() else { return };
         if told > at || story.time(at) <= story.time(told) + SLACK {
             return;
         }
         let more = match decisive {
             Decisive::Answer(Fate::Result { .. }) => false,
+            // As long as its connection lives.
+            Decisive::Answer(Fate::Working) => {
+                source.lost.is_none_or(|(lost, _)| story.time(at) <= story.time(lost) + SLACK)
+            }
+            // What befalls a question is the end: the call itself is never sent again for it.
+            _ if source.is_question() => false,
             Decisive::Proof(grade) => story.resends(grade) || story.grants(call) > 0,
             Decisive::Answer(Fate::InputRequired(_)) => story.modern || story.grants(call) > 0,
             _ => story.grants(call) > 0,
@@ -114,7 +119,7 @@ impl Court<'_> {
     fn answered(&mut self, call: &CallStory<'_>, at: At, verdict: &Verdict) {
         let number = call.call.number;
         let Some((told, Decisive::Answer(Fate::Result { .. }))) =
-            self.story.last_attempt(call).and_then(|attempt| attempt.decisive())
+            self.story.last_source(call, at).and_then(|source| source.decisive())
         else {
             return;
         };
@@ -159,7 +164,9 @@ impl Court<'_> {
         let number = call.call.number;
         let reached = |until: At| {
             let of_attempt = |attempt: &super::story::MessageStory<'_>| {
-                let mut reached = Stage::HandingOver as u8;
+                // A question after a task tells that the call is one.
+                let asked = attempt.is_question() && attempt.handed <= until;
+                let mut reached = if asked { Stage::Answering as u8 } else { Stage::HandingOver as u8 };
                 match attempt.returned {
                     Some((returned, Ok(Delivery::HandedOver), _)) if returned <= until => {
                         reached = reached.max(Stage::HandedOver as u8);
@@ -172,14 +179,15 @@ impl Court<'_> {
                 if attempt.sign.is_some_and(|sign| sign <= until) {
                     reached = reached.max(Stage::Answering as u8);
                 }
-                let answered =
-                    |(told, fate): &(At, &Fate)| *told <= until && !matches!(fate, Fate::AnswerLost(_));
+                let answered = |(told, fate): &(At, &Fate)| {
+                    *told <= until && !matches!(fate, Fate::AnswerLost(_) | Fate::Working)
+                };
                 if attempt.fates.iter().any(answered) {
                     reached = reached.max(Stage::Answered as u8);
                 }
                 reached
             };
-            story.attempts(call).map(of_attempt).max().unwrap_or(Stage::Waiting as u8)
+            story.sources(call).map(of_attempt).max().unwrap_or(Stage::Waiting as u8)
         };
         let most = reached(at);
         self.hold(stage as u8 <= most, Promise::P2, || {
@@ -191,6 +199,8 @@ impl Court<'_> {
             && !story.disturbed(call, told)
         {
             let least = reached(told).min(most);
+            // That a question was answered badly is no answer to the call.
+            let least = if call.questions.is_empty() { least } else { least.min(Stage::Answering as u8) };
             self.hold(stage as u8 >= least, Promise::P3, || {
                 format!("call {number} came further than {stage:?}")
             });

@@ -97,9 +97,36 @@ impl Court<'_> {
                 let right = answered.count() <= asked.count();
                 self.hold(right, Promise::P5, || "an answer to nothing".to_owned());
             }
+            Kind::Task(number) => self.asks_for_task(*number, handed),
+            Kind::TaskCancel(number) => {
+                let call = self.story.calls.get(number);
+                let cancelled = call.is_some_and(|call| call.cancelled.is_some_and(|at| at < handed));
+                self.hold(cancelled, Promise::P5, || {
+                    format!("the task of call {number} was cancelled, which nobody asked for")
+                });
+            }
             Kind::Cancel(_) => {}
             Kind::Other(method) => self.broken(Promise::P5, format!("`{method}` was sent for no reason")),
         }
+    }
+
+    /// A task is asked for if the call is known to be one, while it is in flight or somebody wants to know.
+    fn asks_for_task(&mut self, number: u32, handed: At) {
+        let story = self.story;
+        let Some(call) = story.calls.get(&number) else {
+            return self.broken(Promise::P5, format!("a task of call {number}, which nobody made"));
+        };
+        let told = |attempt: &MessageStory<'_>| {
+            attempt.fates.iter().any(|(told, fate)| *told < handed && **fate == Fate::Working)
+        };
+        let is_task = story.attempts(call).any(told);
+        let in_flight = call.verdict.is_none_or(|(verdict, _)| verdict > handed);
+        let wanted = story.log[..handed]
+            .iter()
+            .any(|entry| matches!(&entry.moment, Moment::Reconciling(other) if *other == number));
+        self.hold(is_task && (in_flight || wanted), Promise::P5, || {
+            format!("the task of call {number} was asked for, for no reason")
+        });
     }
 
     fn closed(&self) -> Option<At> {
@@ -196,11 +223,11 @@ impl Court<'_> {
             return;
         }
         for call in story.calls.values() {
-            let Some(message) = story.last_attempt(call) else { continue };
+            let Some(message) = story.last_source(call, at) else { continue };
             let here = message.message.connection == connection && message.handed < at;
             let waits =
                 call.verdict.is_none_or(|(verdict, _)| verdict > at && story.time(verdict) > story.time(at))
-                    && message.decisive().is_none_or(|(decided, _)| decided > at);
+                    && message.decisive().is_none_or(|(decided, _)| decided > at || message.goes_on());
             let asked = story.closing.is_some_and(|closing| closing < at)
                 || story.reconnecting.iter().any(|other| since(*other, message));
             self.hold(!here || !waits || asked, Promise::P6, || {

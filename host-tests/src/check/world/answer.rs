@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::sleep;
 
 use super::super::fault::{AnswerFault, MUCH_LATER, Noise, OddId, OddResult, OversizedId};
-use super::super::moment::{Fate, Told};
+use super::super::moment::{Fate, Kind, Told};
 use super::super::policy::MESSAGE;
 use super::line::Line;
 use super::server::{Asked, channel, denial, own, progress};
@@ -246,6 +246,10 @@ impl Answering<'_> {
         let bytes = self.with_result(&json);
         let is_error = matches!(odd, OddResult::IsError | OddResult::IsErrorLost);
         let fate = match odd {
+            // None of them says where a task is.
+            _ if matches!(self.asked.message.kind, Kind::Task(_)) && self.world.setting().is_modern() => {
+                Fate::Unreadable(bytes.clone())
+            }
             OddResult::InputRequired => Fate::InputRequired(json),
             _ => Fate::Result { json, is_error },
         };

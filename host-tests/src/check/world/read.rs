@@ -20,6 +20,10 @@ pub(super) struct Read {
     pub(super) cursor: usize,
     /// How often the server suspends the call.
     pub(super) suspended: u32,
+    /// How often the task that the call may become says that it goes on.
+    pub(super) working: u32,
+    /// The task that it asks for.
+    pub(super) task: String,
     /// The state with which the call is continued.
     pub(super) state: Option<String>,
     /// The revision that it says it is in.
@@ -42,6 +46,8 @@ struct Params {
     request: u64,
     #[serde(rename = "requestState")]
     state: Option<String>,
+    #[serde(rename = "taskId")]
+    task: String,
     #[serde(rename = "_meta")]
     meta: Meta,
 }
@@ -52,6 +58,7 @@ struct Arguments {
     number: u32,
     takes: u64,
     suspended: u32,
+    task: u32,
 }
 
 #[derive(Default, Deserialize)]
@@ -73,6 +80,8 @@ pub(super) fn message(bytes: &[u8]) -> Read {
         Some("notifications/initialized") => Kind::Initialized,
         Some("tools/call") => Kind::Call(params.arguments.number),
         Some("tools/list") => Kind::List,
+        Some("tasks/get" | "tasks/result") => Kind::Task(call_of(&params.task)),
+        Some("tasks/cancel") => Kind::TaskCancel(call_of(&params.task)),
         Some("notifications/cancelled") => Kind::Cancel(params.request),
         Some(other) => Kind::Other(other.to_owned()),
     };
@@ -81,10 +90,17 @@ pub(super) fn message(bytes: &[u8]) -> Read {
         takes: params.arguments.takes,
         token: params.meta.progress_token.map(|token| token.get().to_owned()),
         suspended: params.arguments.suspended,
+        working: params.arguments.task,
+        task: params.task,
         state: params.state,
         revision: params.meta.revision,
         cursor: params.cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0),
     }
+}
+
+/// The number of the call that a task is: its id begins with it.
+fn call_of(task: &str) -> u32 {
+    task.split('-').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// What of a call does not stand in its message as the caller gave it.
@@ -108,8 +124,9 @@ pub(super) fn unmarked(outgoing: &Outgoing, read: &Read) -> Option<&'static str>
     if header("Mcp-Method") != Some(&outgoing.method) {
         return Some("not the method in its headers");
     }
-    if matches!(read.kind, Kind::Call(_)) && header("Mcp-Name").is_none() {
-        return Some("not the tool in its headers");
+    let named = matches!(read.kind, Kind::Call(_) | Kind::Task(_) | Kind::TaskCancel(_));
+    if named && header("Mcp-Name").is_none() {
+        return Some("not what it is about in its headers");
     }
     let says = outgoing.request.is_none() || read.revision.as_deref() == Some(MODERN);
     (!says).then_some("not its revision in its `_meta`")
@@ -117,6 +134,21 @@ pub(super) fn unmarked(outgoing: &Outgoing, read: &Read) -> Option<&'static str>
 
 /// What a result of ours means.
 pub(super) fn result(json: &str) -> Fate {
+    #[derive(Deserialize)]
+    struct Task<'a> {
+        status: Option<String>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        #[serde(borrow)]
+        task: Option<&'a RawValue>,
+    }
+    match serde_json::from_str::<Task<'_>>(json) {
+        Ok(Task { status: Some(status), result: Some(result), .. }) if status == "completed" => {
+            return Fate::Result { json: result.get().to_owned(), is_error: false };
+        }
+        Ok(Task { status: Some(_), .. } | Task { task: Some(_), .. }) => return Fate::Working,
+        _ => {}
+    }
     let json = json.to_owned();
     match self::state(&json) {
         Some(_) => Fate::InputRequired(json),

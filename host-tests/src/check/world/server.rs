@@ -51,12 +51,45 @@ pub(super) fn result(world: &World, message: &Message, read: &Read) -> String {
             suspensions(read) + 1,
             message.index
         ),
+        Kind::Call(number) if read.working > 0 && has_tasks(world) => {
+            // What the questions are to be told stands in the task's id.
+            let task = format!("{number}-{}-{}", message.index, read.working);
+            match world.setting().is_modern() {
+                true => format!(
+                    r#"{{"resultType":"task","taskId":"{task}","status":"working","pollIntervalMs":{POLLS}}}"#
+                ),
+                false => format!(r#"{{"task":{{"taskId":"{task}","status":"working"}}}}"#),
+            }
+        }
+        Kind::Task(number) => {
+            let asked = world.asked(&read.task);
+            let working = read.task.rsplit('-').next().and_then(|times| times.parse().ok()).unwrap_or(0);
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":"task of call {number}, message {}"}}],"isError":false}}"#,
+                message.index
+            );
+            match world.setting().is_modern() {
+                true if asked < working => {
+                    format!(r#"{{"resultType":"complete","status":"working","pollIntervalMs":{POLLS}}}"#)
+                }
+                true => format!(r#"{{"resultType":"complete","status":"completed","result":{result}}}"#),
+                false => result,
+            }
+        }
         Kind::Call(number) => format!(
             r#"{{"content":[{{"type":"text","text":"call {number}, message {}"}}],"isError":false}}"#,
             message.index
         ),
         _ => "{}".to_owned(),
     }
+}
+
+/// How often a task may be asked for: milliseconds.
+const POLLS: u32 = 200;
+
+/// Whether the server makes tasks of calls.
+fn has_tasks(world: &World) -> bool {
+    matches!(world.setting().revision, MODERN | "2025-11-25")
 }
 
 /// How often the server suspended a call so far.
