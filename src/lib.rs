@@ -18,6 +18,7 @@ extern crate alloc;
 pub mod protocol;
 pub mod session;
 
+mod host;
 mod prelude;
 mod table;
 mod text;

@@ -3,6 +3,7 @@
 use crate::prelude::*;
 use crate::text::text;
 
+use super::capabilities::Capabilities;
 use super::handshake::Implementation;
 use super::header;
 use super::json::{Object, on_one_line, push_string};
@@ -34,6 +35,8 @@ pub struct Dialect<'a> {
     pub revision: Revision,
     /// What the client says it is.
     pub client: &'a Implementation,
+    /// What it declares that a server may ask of it.
+    pub capabilities: &'a Capabilities,
 }
 
 impl Dialect<'_> {
@@ -104,7 +107,8 @@ impl Params {
             push_string(out, dialect.revision.as_str());
             push(out, ",");
             push_name(out, CAPABILITIES);
-            push(out, "{},");
+            push(out, dialect.capabilities.as_str());
+            push(out, ",");
             push_name(out, CLIENT);
             dialect.client.push(out);
             next = ",";
@@ -177,8 +181,7 @@ pub fn tools_list(id: RequestId, cursor: Option<&str>, dialect: Dialect<'_>) -> 
 }
 
 /// The `server/discover` request: what a server of 2026-07-28 knows, and an older one does not.
-pub fn discover(id: RequestId, client: &Implementation) -> Outgoing {
-    let dialect = Dialect { revision: Revision::LATEST, client };
+pub fn discover(id: RequestId, dialect: Dialect<'_>) -> Outgoing {
     let mut params = Params::of(request("server/discover", id, 384));
     params.meta(dialect, None, None);
     dialect.outgoing(params.end(), "server/discover", Some(id))
@@ -272,7 +275,7 @@ mod tests {
 
     fn of(revision: Revision) -> Dialect<'static> {
         static CLIENT: Implementation = Implementation { name: String::new(), version: String::new() };
-        Dialect { revision, client: &CLIENT }
+        Dialect { revision, client: &CLIENT, capabilities: &Capabilities::NONE }
     }
 
     #[test]
@@ -301,7 +304,7 @@ mod tests {
             tools_list(RequestId(1), Some("a\n\"b"), old),
             tools_list(RequestId(1), None, new),
             tools_list(RequestId(1), Some("a\n\"b"), new),
-            discover(RequestId(1), new.client),
+            discover(RequestId(1), new),
             of_task("tasks/result", RequestId(1), "a\n\"b", old),
             cancelled(RequestId(1), "deadline", old),
             cancelled(RequestId(1), "deadline", new),
@@ -328,7 +331,8 @@ mod tests {
             task: Some(1),
             continuation: Some(object(r#"{"requestState":"s\u0041"}"#)),
         };
-        let dialect = Dialect { revision: Revision::V2026_07_28, client: &client };
+        let capabilities = &Capabilities::read(r#"{"roots":{}}"#);
+        let dialect = Dialect { revision: Revision::V2026_07_28, client: &client, capabilities };
         let message = tools_call(RequestId(7), &call, dialect, None);
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = [named("Mcp-Method", "tools/call"), named("Mcp-Name", "=?base64?cMOp?=")];
@@ -336,7 +340,7 @@ mod tests {
             (message.headers.as_slice(), message.revision),
             (&headers[..], Some(Revision::V2026_07_28))
         );
-        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
         assert_eq!(
             text(message),
             format!(
@@ -344,7 +348,7 @@ mod tests {
             )
         );
         assert_eq!(
-            text(discover(RequestId(1), &client)),
+            text(discover(RequestId(1), dialect)),
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}}}"#)
         );
     }

@@ -1,11 +1,13 @@
 //! MCP on the wire: JSON-RPC in and out, and what differs by revision in one place.
 
+pub mod capabilities;
 pub mod handshake;
 mod header;
 pub mod json;
 pub mod jsonrpc;
 pub mod message;
 pub mod param_headers;
+pub mod reply;
 pub mod revision;
 pub mod tool_list;
 pub mod tool_result;

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::prelude::*;
 use crate::protocol::json::{self, Object};
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message::{self, Dialect, Invocation};
+use crate::protocol::message::{self, Invocation};
 use crate::protocol::revision::Revision;
 use crate::text::text;
 
@@ -204,7 +204,7 @@ impl Session {
             || revision.is_modern();
         let tool = self.marked.iter().find(|(tool, _)| *tool == call.tool);
         let tool = tool.map(|(_, entry)| entry.as_str());
-        let dialect = Dialect { revision, client: &self.options.client };
+        let dialect = self.options.dialect(revision);
         let (message, handed_over) = ready.hand_over(attempt, dialect, tool, keep);
         call.state = State::HandedOver(handed_over);
         call.attempts += 1;
@@ -364,6 +364,9 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
+        if may_go_on && self.ask_for_inputs(now, id, &json) {
+            return;
+        }
         self.answer_leaves_unknown(now, id, request, Cause::InputRequired(json));
     }
 
@@ -406,8 +409,9 @@ impl Session {
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Call, ending: Ending) {
+    pub(super) fn end(&mut self, call: Call, ending: Ending) {
         let id = call.id;
+        self.withdraw_of(id);
         self.timers.remove(call.deadline, Timer::Call(id));
         if matches!(call.state, State::Ready(_)) {
             self.queue.retain(|queued| *queued != Queued::Call(id));
@@ -467,7 +471,7 @@ impl Session {
     }
 
     /// Whether a call that is ready may get a connection.
-    fn may_have_link(&self, now: Instant) -> bool {
+    pub(super) fn may_have_link(&self, now: Instant) -> bool {
         !matches!(self.link, Link::Down) || self.may_connect(now).is_ok()
     }
 }

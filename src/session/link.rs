@@ -82,7 +82,7 @@ impl Session {
 
     /// How messages are put in a revision.
     pub(super) fn dialect(&self, revision: Revision) -> Dialect<'_> {
-        Dialect { revision, client: &self.options.client }
+        self.options.dialect(revision)
     }
 
     /// Whether the session may connect by itself now.
@@ -178,6 +178,7 @@ impl Session {
         self.actions.retain(|action| !matches!(action, Action::Send { .. }));
         self.link = Link::Down;
         for generation in generations {
+            self.withdraw_on(generation);
             self.disconnect(generation);
         }
     }
@@ -300,6 +301,7 @@ impl Session {
     /// A connection is gone, and with it whatever was awaited late on it.
     pub(super) fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
         self.connections.remove(&generation);
+        self.withdraw_on(generation);
         self.actions.retain(
             |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
         );

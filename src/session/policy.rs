@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::Implementation;
+use crate::protocol::message::Dialect;
 use crate::protocol::revision::Revision;
 
 use super::evidence::{Grade, Proof};
@@ -121,6 +123,8 @@ pub struct Options {
     pub limits: Limits,
     /// What the client says it is.
     pub client: Implementation,
+    /// What the host answers that servers ask.
+    pub capabilities: Capabilities,
 }
 
 impl Default for Options {
@@ -150,6 +154,7 @@ impl Default for Options {
                 name: "noreplay".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
+            capabilities: Capabilities::NONE,
         }
     }
 }
@@ -179,6 +184,11 @@ impl Spent {
 }
 
 impl Options {
+    /// How messages are put in a revision.
+    pub fn dialect(&self, revision: Revision) -> Dialect<'_> {
+        Dialect { revision, client: &self.client, capabilities: &self.capabilities }
+    }
+
     /// Whether the earlier attempt, refuted by this proof, may be followed by one more.
     pub fn permit_resend(&self, proof: &Proof, spent: &mut Spent) -> Option<Permit> {
         let allowed = match self.resend {

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
-use crate::protocol::message::{self, Dialect};
+use crate::protocol::message;
 use crate::protocol::param_headers::{is_marked, of_tool};
 use crate::protocol::revision::Revision;
 use crate::protocol::tool_list::{self, Page, Tool};
@@ -90,7 +90,7 @@ impl Session {
 
     pub(super) fn send_read(&mut self, generation: Generation, ticket: Ticket) -> Option<Action> {
         let revision = self.revision(generation)?;
-        let dialect = Dialect { revision, client: &self.options.client };
+        let dialect = self.options.dialect(revision);
         let read = self.reads.get_mut(&ticket)?;
         let request = self.ids.request();
         read.attempt = Some(Attempt { generation, request });

@@ -13,6 +13,7 @@ use noreplay::protocol::revision::Revision;
 use noreplay::protocol::tool_list::Tool;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
+use noreplay::session::interaction::{AskId, Question};
 use noreplay::session::policy::{Options, Protocol};
 use noreplay::session::time::Instant;
 use noreplay::session::verdict::{
@@ -58,6 +59,9 @@ pub struct Bench {
     pub made: BTreeMap<CallId, ToolCall>,
     pub verdicts: BTreeMap<CallId, Verdict>,
     pub resolutions: Vec<Resolution>,
+    /// What the host was asked, in order, and what it need not answer any more.
+    pub asked: Vec<(AskId, Question)>,
+    pub withdrawn: Vec<AskId>,
 }
 
 impl Bench {
@@ -85,6 +89,8 @@ impl Bench {
             made: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             resolutions: Vec::new(),
+            asked: Vec::new(),
+            withdrawn: Vec::new(),
         }
     }
 
@@ -121,6 +127,12 @@ impl Bench {
                     assert!(earlier.is_none(), "a second verdict, after {earlier:?}");
                 }
                 Action::Resolve(resolution) => self.resolutions.push(resolution),
+                Action::Ask { asked, question } => self.asked.push((asked, question)),
+                Action::Withdraw { asked } => {
+                    assert!(!self.withdrawn.contains(&asked), "withdrawn twice: {asked:?}");
+                    assert!(self.asked.iter().any(|(known, _)| *known == asked), "never asked: {asked:?}");
+                    self.withdrawn.push(asked);
+                }
             }
         }
         result
