@@ -10,7 +10,7 @@ use noreplay::protocol::capabilities::{Capabilities, QuestionKind};
 use noreplay::session::evidence::SendError;
 use noreplay::session::interaction::{AskId, Question};
 use noreplay::session::policy::{Grant, Options, Ownership};
-use noreplay::session::verdict::{CallId, Cause, FailureKind, Generation, RpcError, Stage};
+use noreplay::session::verdict::{CallId, Cause, FailureKind, RpcError, Stage};
 use noreplay::session::{Delivery, ToolCall};
 
 /// What a host declares that answers everything.
@@ -324,9 +324,16 @@ fn a_question_ends_with_its_call() {
         assert!(!bench.is_pending(call), "{index}");
         assert_eq!(bench.withdrawn, [asked], "{index}");
         assert_eq!(answers(&bench, mark), [error("1", -32603, "the call that it belongs to has ended")]);
+        // A call that was given up may still be answered, and so its channel lives: nothing is asked there.
+        if index < 2 {
+            bench.deliver_on(generation, Some(sent.id()), elicits("3"));
+            assert_eq!(bench.asked.len(), 2, "{index}");
+            assert_eq!(answers(&bench, mark)[1], error("3", -32603, "the call that it belongs to has ended"));
+        }
         // What is nobody's in particular stays.
+        let mark = bench.wire.len();
         answer(&mut bench, open, Ok("{}"));
-        assert_eq!(answers(&bench, mark).len(), 2);
+        assert_eq!(answers(&bench, mark), [r#"{"jsonrpc":"2.0","id":2,"result":{}}"#]);
     }
 }
 
@@ -634,10 +641,7 @@ fn a_continuation_that_cannot_be_sent_leaves_the_call_suspended() {
     let (mut bench, call, _, result) = suspended_with(able_to(ALL));
     bench.lose(FailureKind::ConnectionReset);
     answer_all(&mut bench);
-    while bench.is_pending(call) {
-        if bench.connects.last() != Some(&Generation(bench.connects.len() as u64)) {
-            break;
-        }
+    for _ in 0..3 {
         bench.connected(Err(failure(FailureKind::ConnectionRefused)));
         bench.advance(ms(1_000));
     }
@@ -677,7 +681,7 @@ fn a_server_does_not_ask_for_ever() {
     let mut bench = modern(able_to(ALL));
     let call = bench.call("pay");
     let result = suspended(&format!(r#"{{"a":{ROOTS}}}"#), "");
-    while bench.is_pending(call) {
+    for _ in 0..9 {
         let sent = bench.last_of(call);
         bench.answer(&sent, &result);
         answer_all(&mut bench);

@@ -26,6 +26,9 @@ const MOST: usize = 16;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
 
+/// What a server is told that asks in the course of a call which has its verdict.
+const CALL_ENDED: &str = "the call that it belongs to has ended";
+
 /// Names a question that the host is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskId(Hosted<u64>);
@@ -123,25 +126,24 @@ impl Session {
             }
             Asked::Nothing => return false,
         };
+        let out = channel.and_then(|channel| self.requests.get(&channel));
+        let call = match out.filter(|out| out.generation == generation).map(|out| out.purpose) {
+            Some(Purpose::Late(_)) => {
+                self.refuse(generation, id, revision, INTERNAL_ERROR, CALL_ENDED);
+                return true;
+            }
+            Some(Purpose::Call(call) | Purpose::Fetch(call)) => Some(call),
+            Some(Purpose::Read(_) | Purpose::Handshake | Purpose::Nothing) | None => None,
+        };
         // A stream that is resumed may bring it again.
         if questions.open.iter().any(|open| open.is_request(generation, id)) {
             self.events.diagnose("a question of the server's that is open already");
         } else if questions.room() == 0 {
             self.refuse(generation, id, revision, INTERNAL_ERROR, "as many questions are open as may be");
         } else {
-            let call = channel.and_then(|channel| self.call_on(generation, channel));
             self.ask(call, Whose::Servers(generation, id.get().to_owned()), kind, params.to_owned());
         }
         true
-    }
-
-    /// The call whose channel this is.
-    fn call_on(&self, generation: Generation, channel: RequestId) -> Option<CallId> {
-        let out = self.requests.get(&channel).filter(|out| out.generation == generation)?;
-        match out.purpose {
-            Purpose::Call(call) | Purpose::Late(call) | Purpose::Fetch(call) => Some(call),
-            Purpose::Read(_) | Purpose::Handshake | Purpose::Nothing => None,
-        }
     }
 
     fn refuse(&mut self, generation: Generation, id: Raw<'_>, revision: Revision, code: i64, why: &str) {
@@ -304,8 +306,7 @@ impl Session {
             if let Whose::Servers(generation, id) = open.whose
                 && let Some(revision) = self.revision(generation)
             {
-                let why = "the call that it belongs to has ended";
-                self.control(generation, reply::error(&id, INTERNAL_ERROR, why, None, revision));
+                self.control(generation, reply::error(&id, INTERNAL_ERROR, CALL_ENDED, None, revision));
             }
         }
     }
