@@ -187,6 +187,26 @@ fn a_question_is_tagged_with_its_channels_call_or_none() {
     bench.assert_pending(second);
 }
 
+/// A task that needs an answer asks on the channel of its result, also where only a `reconcile` waits for that.
+#[test]
+fn a_question_of_a_tasks_is_tagged_with_its_call() {
+    let mut bench = legacy();
+    let task = Some(ms(60_000));
+    let call = bench.call_with(ToolCall { name: "pay".to_owned(), task, ..ToolCall::default() });
+    let sent = bench.last_of(call);
+    bench.answer(&sent, r#"{"task":{"taskId":"t","status":"working"}}"#);
+    bench.lose(FailureKind::ConnectionReset);
+    assert!(matches!(bench.cause(call), Cause::Transport(_)));
+    bench.reconcile(call, ms(60_000));
+    bench.handshake();
+    let fetch = last(&bench, "tasks/result");
+    bench.deliver_on(fetch.receipt.generation, Some(fetch.id()), elicits("1"));
+    let (asked, on_task) = question(&bench);
+    assert_eq!(on_task.call, Some(call));
+    answer(&mut bench, asked, Ok("{}"));
+    assert_eq!(bench.wire.last().unwrap().text, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+}
+
 #[test]
 fn answers_may_come_in_any_order() {
     let mut bench = legacy();
@@ -219,7 +239,7 @@ fn an_error_of_the_hosts_goes_to_the_server() {
     };
     let plain = r#"{"code":-1,"message":"the \"user\" said no"}"#;
     let nothing = r#"{"code":-32603,"message":"the answer cannot be passed on"}"#;
-    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(2048));
+    let [fits, large] = [2040, 2041].map(|bytes| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes)));
     for (given, told) in [
         (Err(error_with(None)), plain),
         (Err(error_with(Some("{\n}"))), r#"{"code":-1,"message":"the \"user\" said no","data":{ }}"#),
@@ -229,12 +249,17 @@ fn an_error_of_the_hosts_goes_to_the_server() {
         (Ok("{}{}"), nothing),
         (Ok(r#"{"a":"\ud800"}"#), nothing),
         (Ok(large.as_str()), nothing),
+        (Ok(fits.as_str()), ""),
     ] {
+        let told = match told {
+            "" => format!(r#""result":{fits}"#),
+            error => format!(r#""error":{error}"#),
+        };
         let mark = bench.wire.len();
         bench.deliver(elicits("7"));
         let (asked, _) = question(&bench);
         answer(&mut bench, asked, given);
-        assert_eq!(answers(&bench, mark), [format!(r#"{{"jsonrpc":"2.0","id":7,"error":{told}}}"#)]);
+        assert_eq!(answers(&bench, mark), [format!(r#"{{"jsonrpc":"2.0","id":7,{told}}}"#)]);
     }
 }
 
@@ -270,12 +295,19 @@ fn a_question_is_withdrawn_with_whoever_asked_it() {
         answer(&mut bench, asked, Ok("{}"));
         assert_eq!(bench.wire.len(), mark, "{index}");
     }
+    // In the same breath: the host does not hear of it.
+    let mut bench = legacy();
+    let params = r#"{"requestId":7}"#;
+    let cancelled = format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#);
+    bench.deliver(format!("[{},{cancelled},{}]", elicits("7"), elicits("8")));
+    assert_eq!((bench.asked.len(), bench.withdrawn.len()), (1, 0));
     // Cancelled is only what is meant: this id, as it was written, on this connection.
     let mut bench = legacy();
     bench.deliver(elicits("7"));
     for params in [r#"{"requestId":"7"}"#, r#"{"requestId":8}"#, "{}", "7", "null"] {
         bench.deliver(format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#));
     }
+    bench.deliver(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"requestId":7}}"#);
     assert_eq!(bench.withdrawn, []);
 }
 
@@ -292,7 +324,10 @@ fn an_answer_goes_back_on_the_connection_of_its_question() {
     bench.handshake();
     assert_ne!(bench.generation(), old);
     bench.deliver_on(old, None, elicits("1"));
-    bench.deliver(elicits("1"));
+    // The channel of that call is none here.
+    let current = bench.generation();
+    bench.deliver_on(current, Some(sent.id()), elicits("1"));
+    assert_eq!(question(&bench).1.call, None);
     let [(first, _), (second, _)] = [&bench.asked[0], &bench.asked[1]].map(Clone::clone);
     answer(&mut bench, first, Ok("{}"));
     assert_eq!(bench.wire.last().unwrap().receipt.generation, old);
@@ -501,13 +536,19 @@ fn what_the_host_does_not_answer_is_the_callers() {
         bench.assert_unknown(call, Stage::Answered, Cause::InputRequired(result));
         assert_eq!((bench.asked.len(), bench.withdrawn.len()), (0, 0));
     }
-    // An older server that suspends a call is odd, and asks nobody.
-    let mut bench = legacy();
-    let (call, sent) = bench.pay();
+    // An older server that suspends a call is odd, and asks nobody; nor is anybody asked who would come too late.
     let result = suspended(&just(ROOTS), "");
-    bench.answer(&sent, &result);
-    bench.assert_unknown(call, Stage::Answered, Cause::InputRequired(result));
-    assert_eq!(bench.asked.len(), 0);
+    for modern_server in [false, true] {
+        let mut bench = if modern_server { modern(able_to(ALL)) } else { legacy() };
+        let call = bench.call("pay");
+        let sent = bench.last_of(call);
+        if modern_server {
+            bench.now = bench.now + ms(60_000);
+        }
+        bench.answer(&sent, &result);
+        bench.assert_unknown(call, Stage::Answered, Cause::InputRequired(result.clone()));
+        assert_eq!(bench.asked.len(), 0);
+    }
 }
 
 /// An error of the host's, or an answer that is none, ends the call as it stands: suspended. What else is asked
@@ -517,7 +558,7 @@ fn an_error_leaves_the_call_suspended() {
     let grants = vec![Grant { tool: "pay".to_owned(), attempts: 3 }];
     let mut options = Options { grants, ..able_to(ALL) };
     options.limits.message_bytes = 2048;
-    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(1500));
+    let [half, large] = [1016, 1017].map(|bytes| format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes)));
     for given in [Err(rpc_error(-1, "no")), Ok(""), Ok("[]"), Ok(large.as_str())] {
         let (mut bench, call, _, result) = suspended_with(options.clone());
         let (form, roots) = (bench.asked[0].0, bench.asked[1].0);
@@ -533,6 +574,13 @@ fn an_error_leaves_the_call_suspended() {
         }
         bench.assert_unknown(call, Stage::Answered, Cause::InputRequired(result));
     }
+    // Just as much as may be.
+    let (mut bench, call, ..) = suspended_with(options);
+    for index in [0, 1] {
+        let asked = bench.asked[index].0;
+        answer(&mut bench, asked, Ok(&half));
+    }
+    bench.assert_sent(2, call);
 }
 
 /// P9: a host that never answers holds no call beyond its deadline. However it ends while it is suspended, it
@@ -674,6 +722,23 @@ fn a_continuation_with_answers_is_never_replayed() {
     bench.sent(&third, Err(SendError::NotSent(failure(FailureKind::Other))));
     bench.assert_unknown_after(3, call, Stage::Answered, Cause::InputRequired(result));
     assert_eq!(bench.asked.len(), 2, "nothing is asked twice");
+}
+
+/// By a grant another attempt is out: that the server suspends the one before it moves nobody.
+#[test]
+fn an_earlier_attempt_asks_for_nothing() {
+    let grants = vec![Grant { tool: "pay".to_owned(), attempts: 1 }];
+    let mut bench = modern(Options { grants, ..able_to(ALL) });
+    let call = bench.call("pay");
+    let earlier = bench.last_of(call);
+    bench.sent(&earlier, Err(SendError::Unknown(failure(FailureKind::Other))));
+    let second = bench.last_of(call);
+    assert!(second.id() > earlier.id());
+    bench.answer(&earlier, &suspended(&format!(r#"{{"a":{ROOTS}}}"#), ""));
+    assert!(bench.is_pending(call) && bench.asked.is_empty());
+    bench.answer(&second, DONE);
+    assert_eq!(bench.ok(call), DONE);
+    bench.assert_sent(2, call);
 }
 
 #[test]

@@ -471,7 +471,7 @@ impl Session {
     }
 
     /// Whether a call that is ready may get a connection.
-    pub(super) fn may_have_link(&self, now: Instant) -> bool {
+    fn may_have_link(&self, now: Instant) -> bool {
         !matches!(self.link, Link::Down) || self.may_connect(now).is_ok()
     }
 }

@@ -259,11 +259,10 @@ impl Session {
         let most = self.options.limits.message_bytes;
         let fits =
             self.inputs(id).zip(answer).is_some_and(|(inputs, answer)| inputs.fill(asked, answer, most));
-        let may_go_on = fits && self.may_have_link(now);
         let Some(mut call) = self.calls.remove(&id) else {
             return;
         };
-        if may_go_on
+        if fits
             && now < call.deadline
             && let State::Suspended(suspended) = core::mem::replace(&mut call.state, State::Moving)
         {
