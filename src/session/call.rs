@@ -5,8 +5,7 @@
 //! - A call comes back from there only by [`HandedOver::retry`], which consumes a [`Permit`]: proof
 //!   that the attempt did not run, or a grant of the caller's.
 //! - Or by [`HandedOver::go_on`], which consumes what the server [`Asked`] for in its answer to that attempt.
-//! - Or by [`HandedOver::suspend`], for as long as what the server asked for is gathered: [`Suspended::go_on`]
-//!   consumes all of it.
+//! - Or, once what the server asked for is gathered, by [`Suspended::go_on`], which consumes all of it.
 //! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
 
 use core::time::Duration;
