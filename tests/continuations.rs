@@ -173,3 +173,49 @@ fn a_caller_continues_a_call() {
         assert!(matches!(bench.try_call(call), Err(NotExecuted::InvalidCall(_))), "{wrong}");
     }
 }
+
+#[test]
+fn a_continuation_says_how_to_go_on_and_nothing_else() {
+    for (continuation, sound) in [
+        (r#"{"inputResponses":{}}"#, true),
+        (r#"{"requestState":"s"}"#, true),
+        (r#"{"inputResponses":{},"requestState":"s"}"#, true),
+        (r#"{"requestState":"s","inputResponses":{}}"#, true),
+        ("{}", false),
+        (r#"{"other":1}"#, false),
+        (r#"{"requestState":"s","other":1}"#, false),
+        (r#"{"other":1,"requestState":"s"}"#, false),
+        (r#"{"requestState":"s","requestState":"s"}"#, false),
+        (r#"{"inputResponses":{},"inputResponses":{}}"#, false),
+        (r#"{"inputResponses":{},"requestState":"s","inputResponses":{}}"#, false),
+    ] {
+        let mut bench = modern(Options::default());
+        let call = ToolCall {
+            name: "pay".to_owned(),
+            continuation: Some(continuation.to_owned()),
+            ..ToolCall::default()
+        };
+        let begun = bench.try_call(call);
+        assert_eq!(begun.is_ok(), sound, "{continuation}");
+        assert_eq!(bench.count("tools/call"), usize::from(sound), "{continuation}");
+        assert!(sound || matches!(begun, Err(NotExecuted::InvalidCall(_))), "{continuation}");
+    }
+}
+
+/// Its time is over, though nobody has told it yet.
+#[test]
+fn a_call_does_not_go_on_after_its_deadline() {
+    for (late, sent) in [(0, 1), (1, 2)] {
+        let mut bench = modern(Options::default());
+        let call = bench.call_with(ToolCall {
+            name: "pay".to_owned(),
+            timeout: Some(ms(1_000)),
+            ..ToolCall::default()
+        });
+        let first = bench.last_of(call);
+        bench.now = bench.now + ms(1_000 - late);
+        bench.answer(&first, &suspended(r#""s""#));
+        bench.assert_sent(sent, call);
+        assert_eq!(bench.is_pending(call), late > 0);
+    }
+}

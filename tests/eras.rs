@@ -507,3 +507,17 @@ fn marked_arguments_are_headers_once_the_tools_were_listed() {
     let call = bench.call_with(call("pay"));
     assert_eq!(names(&bench.last_of(call)), Vec::<String>::new());
 }
+
+/// Whoever hears of it late does not begin anew what has no time left.
+#[test]
+fn a_probe_that_took_all_the_time_is_the_end_of_the_try() {
+    let mut options = Options::default();
+    options.recovery.attempts = 1;
+    let mut bench = Bench::probing(options, Box::leak(Box::default()));
+    let call = bench.call("pay");
+    bench.connected(Ok(()));
+    bench.now = bench.now + ms(30_000);
+    bench.enter(|session, now| session.tick(now));
+    assert_eq!((bench.count("server/discover"), bench.count("initialize")), (1, 0));
+    assert!(matches!(bench.verdict(call), Err(NotExecuted::HandshakeFailed(_))));
+}

@@ -384,7 +384,8 @@ impl World {
                     Cause::Refused(_)
                     | Cause::AnsweredWithError(_)
                     | Cause::Undecodable(_)
-                    | Cause::InputRequired(_) => false,
+                    | Cause::InputRequired(_)
+                    | Cause::TaskEnded(_) => false,
                 };
                 assert!(truthful, "{:?}\n{trace:?}", unknown.cause);
             }

@@ -50,9 +50,9 @@ pub mod verdict;
 pub use bindings::exports::noreplay::mcp::client::ToolCall;
 pub use bindings::noreplay::mcp::types::{
     CallId, Cause, Diagnostic, Event, Failure, FailureKind, Grant, HandshakeFailure, Implementation,
-    Initialised, Json, Limits, NotExecuted, Notification, Options, Outcome, Ownership, PendingCall, Progress,
-    ReadError, Recovery, Refusal, Resend, RpcError, Server, Stage, Timing, Tool, ToolResult, Undecodable,
-    UnknownOutcome,
+    Initialised, Json, Limits, LogLevel, News, NotExecuted, Notification, Options, Outcome, Ownership,
+    PendingCall, Progress, Prompt, Query, ReadError, Recovery, Refusal, Resend, RpcError, Server, Stage,
+    Timing, Tool, ToolResult, Undecodable, UnknownOutcome,
 };
 pub use client::{Client, ClientError, Session};
 pub use host::http::Http;

@@ -116,6 +116,7 @@ pub fn cause(cause: &Cause) -> Object {
             kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
         Cause::InputRequired(result) => kind("input-required").json("result", result),
+        Cause::TaskEnded(task) => kind("task-ended").json("task", task),
         Cause::TimedOut => kind("timed-out"),
         Cause::Cancelled => kind("cancelled"),
         Cause::SessionReplaced => kind("session-replaced"),
@@ -172,10 +173,20 @@ pub fn tools(result: &Result<Vec<Tool>, ReadError>) -> Object {
     }
 }
 
+/// What `read` brought.
+pub fn read(result: &Result<String, ReadError>) -> Object {
+    match result {
+        Ok(nothing) if nothing.is_empty() => Object::new().text("verdict", "read"),
+        Ok(json) => Object::new().text("verdict", "read").json("result", json),
+        Err(error) => Object::new().text("verdict", "failed").value("reason", &read_error(error)),
+    }
+}
+
 /// Why a read brought nothing.
 pub fn read_error(error: &ReadError) -> Object {
     let kind = |kind| Object::new().text("kind", kind);
     match error {
+        ReadError::InvalidRead(wrong) => kind("invalid-read").value("detail", &[wrong]),
         ReadError::NotConnected => kind("not-connected"),
         ReadError::ConnectFailed(why) => kind("connect-failed").value("failure", &failure(why)),
         ReadError::HandshakeFailed(why) => kind("handshake-failed").and(parts::handshake_failure(why)),
@@ -185,6 +196,7 @@ pub fn read_error(error: &ReadError) -> Object {
         ReadError::Undecodable(undecodable) => {
             kind("undecodable").text("reason", &undecodable.reason).text("head", &bytes(&undecodable.head))
         }
+        ReadError::InputRequired(result) => kind("input-required").json("result", result),
         ReadError::Endless(how) => kind("endless").value("detail", &[how]),
         ReadError::TimedOut => kind("timed-out"),
         ReadError::Closed => kind("closed"),
@@ -210,6 +222,8 @@ pub fn event(event: &Event) -> Object {
                 None => object,
             }
         }
+        Event::Unsubscribed(None) => name("unsubscribed"),
+        Event::Unsubscribed(Some(lost)) => name("unsubscribed").value("failure", &failure(lost)),
         Event::Diagnostic(diagnostic) => {
             name("diagnostic").text("text", &diagnostic.text).value("count", &diagnostic.count)
         }

@@ -8,14 +8,15 @@ use core::time::Duration;
 
 use crate::prelude::*;
 use crate::protocol::handshake::Server;
-use crate::protocol::tool_list::Tool;
+use crate::protocol::list::{Entry, Listing};
 use crate::session::event::Event;
 use crate::session::policy;
+use crate::session::reads::{Answer, Read};
 use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError};
 use crate::session::{Ids, PendingCall, Resolution, Session as Core};
 
 use super::asking;
-use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, ToolCall};
+use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, Query, ToolCall};
 use super::convert;
 use super::shared::{Shared, Waiter, now};
 
@@ -56,12 +57,15 @@ impl GuestSession for Session {
         }
     }
 
-    async fn list_tools(&self) -> Result<Vec<Tool>, ReadError> {
-        let ticket = self.0.enter(|session| session.list_tools(now()));
-        match self.end_of(Waiter::Ticket(ticket)).await {
-            Resolution::Tools(_, tools) => tools,
-            _ => Err(ReadError::Closed),
-        }
+    async fn list_tools(&self) -> Result<Vec<Entry>, ReadError> {
+        self.read_it(Read::List(Listing::Tools)).await.map(|answer| match answer {
+            Answer::List(tools) => tools,
+            Answer::Json(_) => Vec::new(),
+        })
+    }
+
+    async fn read(&self, what: Query) -> Result<String, ReadError> {
+        self.read_it(convert::read(what)).await.map(Answer::into_json)
     }
 
     async fn reconnect(&self) -> Result<Server, NotExecuted> {
@@ -110,6 +114,17 @@ impl Drop for Session {
 }
 
 impl Session {
+    /// Boxed, so that the exports share its code.
+    fn read_it(&self, read: Read) -> Pin<Box<dyn Future<Output = Result<Answer, ReadError>> + '_>> {
+        Box::pin(async move {
+            let ticket = self.0.enter(|session| session.read(now(), read));
+            match self.end_of(Waiter::Ticket(ticket)).await {
+                Resolution::Read(_, read) => read,
+                _ => Err(ReadError::Closed),
+            }
+        })
+    }
+
     /// The end of what a task waits for. Boxed, so that the exports share its code.
     fn end_of(&self, waiter: Waiter) -> Pin<Box<dyn Future<Output = Resolution> + '_>> {
         let mut waiting = Waiting { shared: &self.0, waiter, done: false };

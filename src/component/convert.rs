@@ -5,8 +5,11 @@ use core::time::Duration;
 use crate::prelude::*;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::jsonrpc::RequestId;
+use crate::protocol::list::Listing;
 use crate::protocol::message;
+use crate::protocol::query::LogLevel;
 use crate::protocol::revision::Revision;
+use crate::session::reads::Read;
 use crate::session::time::Instant;
 use crate::session::{self, Delivery, Incoming, policy};
 
@@ -44,6 +47,7 @@ pub(super) fn options_out(options: policy::Options) -> types::Options {
         },
         accept_refusals: options.accept_refusals,
         grants: options.grants,
+        rely_on_lists: options.rely_on_lists,
         recovery: types::Recovery {
             attempts: recovery.attempts,
             backoff_ms: millis(recovery.backoff),
@@ -93,6 +97,7 @@ pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Optio
         },
         accept_refusals: options.accept_refusals,
         grants: options.grants,
+        rely_on_lists: options.rely_on_lists,
         recovery: policy::Recovery {
             attempts: recovery.attempts.max(1),
             backoff: from_millis(recovery.backoff_ms),
@@ -120,6 +125,35 @@ pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Optio
 /// The empty string leaves a member out.
 fn given(json: String) -> Option<String> {
     (!json.is_empty()).then_some(json)
+}
+
+pub(super) fn read(what: types::Query) -> Read {
+    match what {
+        types::Query::Resources => Read::List(Listing::Resources),
+        types::Query::ResourceTemplates => Read::List(Listing::ResourceTemplates),
+        types::Query::Prompts => Read::List(Listing::Prompts),
+        types::Query::Contents(uri) => Read::Resource(uri),
+        types::Query::Prompt(types::Prompt { name, arguments }) => {
+            Read::Prompt { name, arguments: given(arguments) }
+        }
+        types::Query::Completion(params) => Read::Completion(params),
+        types::Query::Ping => Read::Ping,
+        types::Query::LogLevel(level) => Read::LogLevel(log_level(level)),
+        types::Query::News(news) => Read::News(news),
+    }
+}
+
+fn log_level(level: types::LogLevel) -> LogLevel {
+    match level {
+        types::LogLevel::Debug => LogLevel::Debug,
+        types::LogLevel::Info => LogLevel::Info,
+        types::LogLevel::Notice => LogLevel::Notice,
+        types::LogLevel::Warning => LogLevel::Warning,
+        types::LogLevel::Error => LogLevel::Error,
+        types::LogLevel::Critical => LogLevel::Critical,
+        types::LogLevel::Alert => LogLevel::Alert,
+        types::LogLevel::Emergency => LogLevel::Emergency,
+    }
 }
 
 pub(super) fn tool_call(call: client::ToolCall) -> session::ToolCall {

@@ -186,7 +186,7 @@ impl Shared {
                 let waiter = match &resolution {
                     Resolution::Call(call, _) => Waiter::Call(*call),
                     Resolution::Reconnect(ticket, _)
-                    | Resolution::Tools(ticket, _)
+                    | Resolution::Read(ticket, _)
                     | Resolution::Reconcile(ticket, _) => Waiter::Ticket(*ticket),
                 };
                 return self.tell(waiter, |slot| slot.resolution = Some(resolution));

@@ -109,6 +109,12 @@ impl Capabilities {
         self.0.as_ref().map_or("{}", |declared| &declared.text)
     }
 
+    /// What stands between its braces.
+    pub fn members(&self) -> &str {
+        let text = self.as_str();
+        text.get(1..text.len() - 1).unwrap_or_default()
+    }
+
     /// What a request of this method, and with these `params`, is to the host.
     pub fn of_request(&self, method: &str, params: &str) -> Asked {
         let Some(kind) = QuestionKind::of(method) else {

@@ -275,7 +275,13 @@ mod tests {
     fn initialize_offers_a_revision() {
         let client = Implementation { name: "a \"b\"".to_owned(), version: "1".to_owned() };
         let capabilities = &Capabilities::read(r#"{"roots":{}}"#);
-        let offer = Dialect { revision: Revision::LATEST_LEGACY, client: &client, capabilities };
+        let offer = Dialect {
+            revision: Revision::LATEST_LEGACY,
+            client: &client,
+            capabilities,
+            log_level: None,
+            tasks: false,
+        };
         let text = String::from_utf8(initialize(RequestId(1), offer).bytes).unwrap();
         assert_eq!(
             text,

@@ -117,6 +117,18 @@ pub fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
+/// A whole number in its plain form: decimal digits, no sign, no leading zero.
+pub(crate) fn decimal(text: &str) -> Option<u64> {
+    let digit = |byte: u8| byte.is_ascii_digit().then_some(u64::from(byte & 0xf));
+    match text.as_bytes() {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', ..] => {
+            text.bytes().try_fold(0_u64, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))
+        }
+        _ => None,
+    }
+}
+
 /// Whether a valid JSON text holds an escape of half a surrogate pair.
 fn has_lone_surrogate(json: &str) -> bool {
     let mut rest = json;

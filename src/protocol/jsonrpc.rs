@@ -28,7 +28,7 @@ pub enum ResponseId {
 }
 
 impl ResponseId {
-    fn parse(raw: &str) -> Self {
+    pub(crate) fn parse(raw: &str) -> Self {
         if raw == "null" {
             return Self::Null;
         }
@@ -49,19 +49,9 @@ impl ResponseId {
     }
 }
 
-/// An id in the only form that we write: decimal digits, no sign, no leading zero.
+/// An id in the only form that we write.
 pub(crate) fn decimal(text: &str) -> Option<RequestId> {
-    match text.as_bytes() {
-        [b'0'] => Some(RequestId(0)),
-        [b'1'..=b'9', ..] => {
-            let digit = |byte: u8| byte.is_ascii_digit().then_some(u64::from(byte & 0xf));
-            let number = text
-                .bytes()
-                .try_fold(0_u64, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?));
-            number.map(RequestId)
-        }
-        _ => None,
-    }
+    json::decimal(text).map(RequestId)
 }
 
 /// A well-formed message.

@@ -8,7 +8,9 @@ use super::handshake::Implementation;
 use super::header;
 use super::json::{Object, on_one_line, push_string};
 use super::jsonrpc::RequestId;
+use super::list::Listing;
 use super::param_headers;
+use super::query::LogLevel;
 use super::revision::Revision;
 
 /// A message on its way to the transport.
@@ -37,11 +39,35 @@ pub struct Dialect<'a> {
     pub client: &'a Implementation,
     /// What it declares that a server may ask of it.
     pub capabilities: &'a Capabilities,
+    /// How much the server is to log, where each request says so.
+    pub log_level: Option<LogLevel>,
+    /// Whether the server may make a task of this request, where each request says so.
+    pub tasks: bool,
 }
 
 impl Dialect<'_> {
+    /// What the client declares: what its host answers, and that it follows tasks.
+    fn push_capabilities(self, out: &mut Vec<u8>) {
+        if !self.tasks {
+            return push(out, self.capabilities.as_str());
+        }
+        push(out, "{");
+        push(out, TASKS);
+        let members = self.capabilities.members();
+        if !members.is_empty() {
+            push(out, ",");
+            push(out, members);
+        }
+        push(out, "}");
+    }
+
     /// A finished message.
-    fn outgoing(self, bytes: Vec<u8>, method: &'static str, request: Option<RequestId>) -> Outgoing {
+    pub(super) fn outgoing(
+        self,
+        bytes: Vec<u8>,
+        method: &'static str,
+        request: Option<RequestId>,
+    ) -> Outgoing {
         let mut headers = Vec::new();
         if self.revision.is_modern() {
             headers.push(("Mcp-Method".to_owned(), method.to_owned()));
@@ -68,13 +94,13 @@ pub struct Invocation {
 }
 
 /// The `params` of a request, as they are written: left out if there are none.
-struct Params {
+pub(super) struct Params {
     out: Vec<u8>,
     open: bool,
 }
 
 impl Params {
-    fn of(out: Vec<u8>) -> Self {
+    pub(super) fn of(out: Vec<u8>) -> Self {
         Self { out, open: false }
     }
 
@@ -85,13 +111,21 @@ impl Params {
         &mut self.out
     }
 
+    /// Members that are written already.
+    pub(super) fn members(&mut self, members: &[u8]) {
+        if !members.is_empty() {
+            self.separate();
+            self.out.extend_from_slice(members);
+        }
+    }
+
     fn separate(&mut self) {
         push(&mut self.out, if self.open { "," } else { ",\"params\":{" });
         self.open = true;
     }
 
     /// What a modern request says of itself, a progress token, and the caller's own `_meta`, byte for byte.
-    fn meta(&mut self, dialect: Dialect<'_>, progress: Option<RequestId>, meta: Option<&Object>) {
+    pub(super) fn meta(&mut self, dialect: Dialect<'_>, progress: Option<RequestId>, meta: Option<&Object>) {
         let modern = dialect.revision.is_modern();
         if !modern && progress.is_none() {
             if let Some(meta) = meta {
@@ -107,10 +141,15 @@ impl Params {
             push_string(out, dialect.revision.as_str());
             push(out, ",");
             push_name(out, CAPABILITIES);
-            push(out, dialect.capabilities.as_str());
+            dialect.push_capabilities(out);
             push(out, ",");
             push_name(out, CLIENT);
             dialect.client.push(out);
+            if let Some(level) = dialect.log_level {
+                push(out, ",");
+                push_name(out, LOG_LEVEL);
+                push_string(out, level.as_str());
+            }
             next = ",";
         }
         if let Some(token) = progress {
@@ -126,7 +165,7 @@ impl Params {
         push(out, "}");
     }
 
-    fn end(mut self) -> Vec<u8> {
+    pub(super) fn end(mut self) -> Vec<u8> {
         push(&mut self.out, if self.open { "}}" } else { "}" });
         self.out
     }
@@ -135,9 +174,13 @@ impl Params {
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The members of `_meta` that only the client itself may write.
-pub const OWN_META: [&str; 3] = [VERSION, CAPABILITIES, CLIENT];
+pub const OWN_META: [&str; 4] = [VERSION, CAPABILITIES, CLIENT, LOG_LEVEL];
+
+/// The capability of a client that can follow tasks.
+const TASKS: &str = "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}";
 
 /// A `tools/call` request. `tool` is the tool's whole entry, if it wants arguments as headers too.
 pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: Option<&str>) -> Outgoing {
@@ -158,6 +201,7 @@ pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: 
         params.separate();
         push(&mut params.out, continuation.members());
     }
+    let dialect = Dialect { tasks: call.task.is_some(), ..dialect };
     params.meta(dialect, call.progress.then_some(id), call.meta.as_ref());
     let mut message = dialect.outgoing(params.end(), "tools/call", Some(id));
     if dialect.revision.is_modern() {
@@ -170,14 +214,14 @@ pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: 
     message
 }
 
-/// A `tools/list` request for one page.
-pub fn tools_list(id: RequestId, cursor: Option<&str>, dialect: Dialect<'_>) -> Outgoing {
-    let mut params = Params::of(request("tools/list", id, 384));
+/// A request for one page of a list.
+pub fn list(id: RequestId, listing: Listing, cursor: Option<&str>, dialect: Dialect<'_>) -> Outgoing {
+    let mut params = Params::of(request(listing.method(), id, 384));
     if let Some(cursor) = cursor {
         push_string(params.member("cursor"), cursor);
     }
     params.meta(dialect, None, None);
-    dialect.outgoing(params.end(), "tools/list", Some(id))
+    dialect.outgoing(params.end(), listing.method(), Some(id))
 }
 
 /// The `server/discover` request: what a server of 2026-07-28 knows, and an older one does not.
@@ -187,11 +231,16 @@ pub fn discover(id: RequestId, dialect: Dialect<'_>) -> Outgoing {
     dialect.outgoing(params.end(), "server/discover", Some(id))
 }
 
-/// A request about a task: for its result, which waits until there is one, or to cancel it.
+/// A request about a task: what has become of it, or that it be cancelled.
 pub fn of_task(method: &'static str, id: RequestId, task: &str, dialect: Dialect<'_>) -> Outgoing {
-    let mut params = Params::of(request(method, id, 128 + task.len()));
+    let mut params = Params::of(request(method, id, 384 + task.len()));
     push_string(params.member("taskId"), task);
-    dialect.outgoing(params.end(), method, Some(id))
+    params.meta(Dialect { tasks: true, ..dialect }, None, None);
+    let mut message = dialect.outgoing(params.end(), method, Some(id));
+    if dialect.revision.is_modern() {
+        message.headers.push(("Mcp-Name".to_owned(), header::value(task)));
+    }
+    message
 }
 
 /// A `notifications/cancelled` for a request of ours.
@@ -275,7 +324,8 @@ mod tests {
 
     fn of(revision: Revision) -> Dialect<'static> {
         static CLIENT: Implementation = Implementation { name: String::new(), version: String::new() };
-        Dialect { revision, client: &CLIENT, capabilities: &Capabilities::NONE }
+        let capabilities = &Capabilities::NONE;
+        Dialect { revision, client: &CLIENT, capabilities, log_level: None, tasks: false }
     }
 
     #[test]
@@ -300,12 +350,13 @@ mod tests {
     fn the_others_are_valid_json_on_one_line() {
         let [old, new] = [Revision::LATEST_LEGACY, Revision::LATEST].map(of);
         for outgoing in [
-            tools_list(RequestId(1), None, old),
-            tools_list(RequestId(1), Some("a\n\"b"), old),
-            tools_list(RequestId(1), None, new),
-            tools_list(RequestId(1), Some("a\n\"b"), new),
+            list(RequestId(1), Listing::Tools, None, old),
+            list(RequestId(1), Listing::Resources, Some("a\n\"b"), old),
+            list(RequestId(1), Listing::ResourceTemplates, None, new),
+            list(RequestId(1), Listing::Prompts, Some("a\n\"b"), new),
             discover(RequestId(1), new),
             of_task("tasks/result", RequestId(1), "a\n\"b", old),
+            of_task("tasks/get", RequestId(1), "a\n\"b", new),
             cancelled(RequestId(1), "deadline", old),
             cancelled(RequestId(1), "deadline", new),
             initialized(old),
@@ -318,6 +369,32 @@ mod tests {
         }
     }
 
+    /// 2026-07-28: that the client can follow a task is said of the call that may become one, and of what
+    /// concerns a task.
+    #[test]
+    fn only_who_follows_tasks_says_so() {
+        let new = of(Revision::LATEST);
+        let call = |task| Invocation {
+            tool: "t".to_owned(),
+            arguments: None,
+            meta: None,
+            progress: false,
+            task,
+            continuation: None,
+        };
+        let of_call = |task| text(tools_call(RequestId(7), &call(task), new, None));
+        assert!(
+            of_call(Some(1)).contains(&format!("\"io.modelcontextprotocol/clientCapabilities\":{{{TASKS}}}"))
+        );
+        assert!(of_call(None).contains("\"io.modelcontextprotocol/clientCapabilities\":{}"));
+        let capabilities = &Capabilities::read(r#"{"roots":{"a":1}}"#);
+        let both = text(tools_call(RequestId(7), &call(Some(1)), Dialect { capabilities, ..new }, None));
+        assert!(both.contains(&format!("Capabilities\":{{{TASKS},\"roots\":{{\"a\":1}}}}")), "{both}");
+        let get = of_task("tasks/get", RequestId(7), "t-1", new);
+        assert!(get.headers.contains(&("Mcp-Name".to_owned(), "t-1".to_owned())));
+        assert!(text(get).contains(TASKS));
+    }
+
     /// 2026-07-28: each request says what it is, and its headers say the same.
     #[test]
     fn a_modern_call_speaks_for_itself() {
@@ -328,11 +405,12 @@ mod tests {
             arguments: Some(object(r#"{"a": 1}"#)),
             meta: Some(object(r#"{ "key":"k", "n":1e400}"#)),
             progress: true,
-            task: Some(1),
+            task: None,
             continuation: Some(object(r#"{"requestState":"s\u0041"}"#)),
         };
         let capabilities = &Capabilities::read(r#"{"roots":{}}"#);
-        let dialect = Dialect { revision: Revision::V2026_07_28, client: &client, capabilities };
+        let log_level = Some(LogLevel::Info);
+        let dialect = Dialect { client: &client, capabilities, log_level, ..of(Revision::LATEST) };
         let message = tools_call(RequestId(7), &call, dialect, None);
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = [named("Mcp-Method", "tools/call"), named("Mcp-Name", "=?base64?cMOp?=")];
@@ -341,14 +419,15 @@ mod tests {
             (&headers[..], Some(Revision::V2026_07_28))
         );
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
+        let logging = r#","io.modelcontextprotocol/logLevel":"info""#;
         assert_eq!(
             text(message),
             format!(
-                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"pé","arguments":{{"a": 1}},"requestState":"s\u0041",{meta},"progressToken":7,"key":"k", "n":1e400}}}}}}"#
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"pé","arguments":{{"a": 1}},"requestState":"s\u0041",{meta}{logging},"progressToken":7,"key":"k", "n":1e400}}}}}}"#
             )
         );
         assert_eq!(
-            text(discover(RequestId(1), dialect)),
+            text(discover(RequestId(1), Dialect { log_level: None, ..dialect })),
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}}}"#)
         );
     }

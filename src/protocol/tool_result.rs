@@ -26,8 +26,11 @@ pub struct Reading {
     pub input_required: bool,
     /// It is of a type that nobody knows.
     pub unknown_type: bool,
-    /// There is a member `task`: the id in it, or none if it has none that can be used.
+    /// It tells of a task instead of a result, as 2025-11-25 puts it: the task's id, or none if it has none
+    /// that can be used.
     pub task: Option<Option<String>>,
+    /// The same as 2026-07-28 puts it.
+    pub modern_task: Option<Option<String>>,
     /// What is odd.
     pub warnings: Vec<String>,
 }
@@ -43,20 +46,23 @@ impl Reading {
 /// Reads a result, whatever it holds.
 pub fn read(result: Raw<'_>) -> Reading {
     let mut reading = Reading::default();
-    let mut content = None;
+    let (mut content, mut is_task, mut id) = (None, false, None);
     let object = json::members(result.get(), &mut |name, value| match (name, value.get()) {
         ("isError", "true") => reading.is_error = true,
         ("isError", "false" | "null") | ("resultType", "\"complete\"") => {}
         ("isError", _) => reading.warn("`isError` is not a boolean"),
         ("resultType", "\"input_required\"") => reading.input_required = true,
-        ("resultType", _) => {
+        ("resultType", kind) => {
+            is_task = kind == "\"task\"";
             reading.unknown_type = true;
             reading.warn("`resultType` is unknown");
         }
         ("content", _) => content = Some(value),
-        ("task", _) => reading.task = Some(task_id(value)),
+        ("task", _) => reading.task = Some(json::member(value.get(), "taskId").and_then(task_id)),
+        ("taskId", _) => id = task_id(value),
         _ => {}
     });
+    reading.modern_task = is_task.then_some(id);
     match content {
         Some(content) => read_content(content, &mut reading),
         None if object.is_err() => reading.warn("the result is not an object"),
@@ -67,9 +73,8 @@ pub fn read(result: Raw<'_>) -> Reading {
 }
 
 /// The id of a task, where it is no empty one and of a bearable length.
-fn task_id(task: Raw<'_>) -> Option<String> {
-    let id = json::string(json::member(task.get(), "taskId")?);
-    id.filter(|id| (1..=LONGEST_TASK_ID).contains(&id.len()))
+fn task_id(id: Raw<'_>) -> Option<String> {
+    json::string(id).filter(|id| (1..=LONGEST_TASK_ID).contains(&id.len()))
 }
 
 fn read_content(content: Raw<'_>, reading: &mut Reading) {

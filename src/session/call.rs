@@ -82,6 +82,19 @@ pub struct HandedOver {
     kept: Option<Box<Invocation>>,
     /// Whether it asked to be run as a task, and the task's id once that is known.
     task: Task,
+    /// Whether its task is being asked for, over and over.
+    pub poll: Poll,
+}
+
+/// Where asking for a task, over and over, is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// Nowhere.
+    No,
+    /// It is due then; the attempt's id was not sent yet.
+    Due(Instant),
+    /// The question is out.
+    Out,
 }
 
 /// A call that the server suspended until it has what it asked for. Before that there is nothing to send.
@@ -136,9 +149,10 @@ impl Ready {
         keep: bool,
     ) -> (Outgoing, HandedOver) {
         let message = message::tools_call(attempt.request, &self.0, dialect, tool);
-        let task = if self.0.task.is_some() && dialect.revision.has_tasks() { Task::Asked } else { Task::No };
+        let has_tasks = dialect.revision.has_tasks() || dialect.revision.is_modern();
+        let task = if self.0.task.is_some() && has_tasks { Task::Asked } else { Task::No };
         let kept = keep.then_some(self.0);
-        (message, HandedOver { attempt, stage: Stage::HandingOver, kept, task })
+        (message, HandedOver { attempt, stage: Stage::HandingOver, kept, task, poll: Poll::No })
     }
 }
 
@@ -153,13 +167,17 @@ impl HandedOver {
         self.kept = None;
     }
 
-    /// The server runs the call as a task, whose result is asked for by another request. The call itself
+    /// The server runs the call as a task, whose result is asked for by other requests. The call itself
     /// is never sent again.
-    pub fn became_task(&mut self, id: String, fetch: RequestId) {
+    pub fn became_task(&mut self, id: String) {
         self.reached(Stage::Answering);
         self.settle();
-        self.attempt.request = fetch;
         self.task = Task::Known(id);
+    }
+
+    /// What is known of its task.
+    pub fn task(&self) -> &Task {
+        &self.task
     }
 
     /// The task has no result that would settle the call.
@@ -226,6 +244,11 @@ impl Suspended {
 pub struct Asked(Object);
 
 impl Asked {
+    /// What goes back.
+    pub fn into_object(self) -> Object {
+        self.0
+    }
+
     /// Reads a result that asks for input; none if it asks for what a caller must give.
     pub fn read(result: Raw<'_>) -> Option<Self> {
         let (mut state, mut requests) = (None, false);
@@ -275,6 +298,14 @@ impl Call {
         match &self.state {
             State::HandedOver(handed_over) => handed_over.task.clone(),
             State::Ready(_) | State::Suspended(_) | State::Moving => Task::No,
+        }
+    }
+
+    /// Where asking for its task is.
+    pub fn poll(&self) -> Poll {
+        match &self.state {
+            State::HandedOver(handed_over) => handed_over.poll,
+            State::Ready(_) | State::Suspended(_) | State::Moving => Poll::No,
         }
     }
 

@@ -7,9 +7,9 @@ use crate::protocol::json::{self, Object};
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::{self, Invocation};
 use crate::protocol::revision::Revision;
-use crate::text::text;
+use crate::text::{cut, text};
 
-use super::call::{Asked, Call, Doubt, Ending, Ready, State, Task};
+use super::call::{Asked, Call, Doubt, Ending, Poll, Ready, State, Task};
 use super::event::Event;
 use super::evidence::{Evidence, Proof, SendError, weigh};
 use super::keys;
@@ -93,6 +93,10 @@ impl Session {
             let detail = &text!("{} calls are in flight, as many as may be", self.in_flight());
             return Err(NotExecuted::NotSent(Failure::new(FailureKind::Busy, detail)));
         }
+        if matches!(self.link, Link::Up { .. }) && self.lists.lack(&invocation.tool, now) {
+            let reason = text!("the server lists no tool `{}`", cut(&invocation.tool, 64));
+            return Err(NotExecuted::InvalidCall(reason));
+        }
         self.ensure_link(now)?;
         if let Some(key) = &key
             && !self.keys.claim(key)
@@ -122,7 +126,7 @@ impl Session {
         Ok(id)
     }
 
-    fn object(&self, member: &str, text: Option<String>) -> Result<Option<Object>, NotExecuted> {
+    pub(super) fn object(&self, member: &str, text: Option<String>) -> Result<Option<Object>, NotExecuted> {
         let Some(text) = text else { return Ok(None) };
         let limit = self.options.limits.message_bytes;
         if text.len() > limit {
@@ -153,6 +157,8 @@ impl Session {
                 Task::Known(task) if kind == FailureKind::Cancelled => {
                     self.cancel_task(attempt.generation, &task);
                 }
+                // What asks for it may still be answered, and runs nothing.
+                Task::Known(_) if call.poll() != Poll::No => {}
                 _ if kind == FailureKind::Cancelled => self.stop_waiting(attempt, "cancelled"),
                 _ => self.stop_waiting(attempt, "deadline"),
             }
@@ -187,9 +193,16 @@ impl Session {
     /// Gives a call's message away.
     pub(super) fn hand_over(&mut self, generation: Generation, id: CallId) -> Option<Action> {
         let revision = self.revision(generation)?;
+        let no_tools = self.connections.get(&generation).is_some_and(|connection| connection.no_tools);
         let call = self.calls.get_mut(&id)?;
-        if !revision.is_modern() && call.is_continuation() {
-            let reason = "the server speaks a protocol revision without continuations";
+        let refused = if !revision.is_modern() && call.is_continuation() {
+            Some("the server speaks a protocol revision without continuations")
+        } else if no_tools && self.options.rely_on_lists {
+            Some("the server says that it has no tools")
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
             self.call_cannot_connect(id, NotExecuted::InvalidCall(reason.to_owned()));
             return self.poll_action();
         }
@@ -204,7 +217,7 @@ impl Session {
             || revision.is_modern();
         let tool = self.marked.iter().find(|(tool, _)| *tool == call.tool);
         let tool = tool.map(|(_, entry)| entry.as_str());
-        let dialect = self.options.dialect(revision);
+        let dialect = self.options.dialect(revision, self.log_level);
         let (message, handed_over) = ready.hand_over(attempt, dialect, tool, keep);
         call.state = State::HandedOver(handed_over);
         call.attempts += 1;
@@ -416,14 +429,23 @@ impl Session {
         if matches!(call.state, State::Ready(_)) {
             self.queue.retain(|queued| *queued != Queued::Call(id));
         }
-        let task = call.task();
+        let (task, poll) = (call.task(), call.poll());
         let mut requests = call.earlier.clone();
-        requests.extend(call.request());
+        if let (Poll::Due(at), Some(request)) = (poll, call.request()) {
+            self.timers.remove(at, Timer::Poll(id));
+            self.requests.remove(&request);
+        }
+        let last = call.request();
+        requests.extend(last);
         let verdict = call.verdict(ending);
         if let Ok(outcome @ (Outcome::Ok(_) | Outcome::ToolError(_))) = &verdict {
             self.reconciled(id, outcome);
         }
         self.await_late(id, &verdict, requests, task);
+        // Its answer tells of a task.
+        if let Some(out) = last.filter(|_| poll == Poll::Out).and_then(|last| self.requests.get_mut(&last)) {
+            out.purpose = Purpose::Fetch(id);
+        }
         self.resolve(Resolution::Call(id, verdict));
         self.sweep_connections();
     }
@@ -478,12 +500,15 @@ impl Session {
 
 /// Whether an object says how to continue a call, and nothing else.
 fn is_continuation(object: &Object) -> bool {
-    let mut members = (0, 0, 0);
+    let (mut responses, mut states, mut sound) = (false, false, true);
     // It is an object.
-    let _ = json::members(object.as_str(), &mut |name, _| match name {
-        "inputResponses" => members.0 += 1,
-        "requestState" => members.1 += 1,
-        _ => members.2 += 1,
+    let _ = json::members(object.as_str(), &mut |name, _| {
+        let twice = match name {
+            "inputResponses" => core::mem::replace(&mut responses, true),
+            "requestState" => core::mem::replace(&mut states, true),
+            _ => true,
+        };
+        sound &= !twice;
     });
-    matches!(members, (1, 0 | 1, 0) | (0, 1, 0))
+    sound && (responses || states)
 }

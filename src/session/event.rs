@@ -22,6 +22,8 @@ pub enum Event {
     Progress(Progress),
     /// Another notification of the server's.
     Notification(Notification),
+    /// No more news comes of what was subscribed to; why, unless the server ended it in order.
+    Unsubscribed(Option<Failure>),
     /// Something odd.
     Diagnostic(Diagnostic),
     /// So many events were dropped.
@@ -69,8 +71,10 @@ impl Event {
                 method.len() + params.as_ref().map_or(0, String::len)
             }
             Self::Diagnostic(diagnostic) => diagnostic.text.len(),
-            Self::Disconnected(failure) => failure.detail.iter().map(String::len).sum(),
-            Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
+            Self::Disconnected(failure) | Self::Unsubscribed(Some(failure)) => {
+                failure.detail.iter().map(String::len).sum()
+            }
+            Self::Unsubscribed(None) | Self::LateAnswer(_) | Self::Unclaimed(_) | Self::Dropped(_) => 0,
         }
     }
 }

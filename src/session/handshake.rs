@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use crate::protocol::handshake::{self, Server, Spoken};
-use crate::protocol::json::Raw;
+use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Message, RequestId};
 use crate::protocol::message;
 use crate::protocol::revision::Revision;
@@ -86,7 +86,7 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.offered = Some(offer);
         }
-        let message = handshake::initialize(request, self.options.dialect(offer));
+        let message = handshake::initialize(request, self.options.dialect(offer, None));
         self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
@@ -101,7 +101,7 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.probes += 1;
         }
-        let message = message::discover(request, self.options.dialect(Revision::LATEST));
+        let message = message::discover(request, self.options.dialect(Revision::LATEST, None));
         self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
@@ -281,6 +281,14 @@ impl Session {
     fn introduce(&mut self, generation: Generation, revision: Revision, server: Server) {
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.revision = Some(revision);
+            // A server that declares nothing has forgotten to, or somebody else has asked it.
+            let mut declared = 0;
+            if json::members(&server.capabilities, &mut |_, _| declared += 1).is_ok() {
+                let tools = json::member(&server.capabilities, "tools");
+                connection.no_tools = declared > 0 && tools.is_none();
+                let tells = tools.and_then(|tools| json::member(tools.get(), "listChanged"));
+                connection.tells_of_tools = tells.is_some_and(|tells| tells.get() == "true");
+            }
             connection.server = Some(server);
         }
     }
@@ -295,6 +303,7 @@ impl Session {
         self.link = Link::Up { generation };
         self.tries.succeeded();
         self.probe_ended = false;
+        self.lists.forget();
         if let Some(revision) = self.revision(generation) {
             self.era = if revision.is_modern() { Era::Modern } else { Era::Legacy };
         }

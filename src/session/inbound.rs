@@ -4,10 +4,10 @@ use crate::prelude::*;
 use crate::protocol::json::{self, Raw};
 use crate::protocol::jsonrpc::{self, Malformed, Message, RequestId, ResponseId, decimal};
 use crate::protocol::revision::Revision;
-use crate::protocol::{message, tool_result};
+use crate::protocol::{message, task, tool_result};
 use crate::text::{cut, text};
 
-use super::call::{Asked, HandedOver, State, Task};
+use super::call::{Asked, HandedOver, Poll, State, Task};
 use super::event::{Event, Notification, Progress};
 use super::time::Instant;
 use super::verdict::{
@@ -124,10 +124,19 @@ impl Session {
         }
         match out.purpose {
             Purpose::Call(call) => self.answer_to_call(arrival, call, request, body),
+            Purpose::Fetch(call) if self.revision(arrival.generation).is_some_and(Revision::is_modern) => {
+                self.requests.remove(&request);
+                self.fetched(arrival, call, body);
+            }
             Purpose::Late(call) | Purpose::Fetch(call) => {
                 self.answer_came_late(arrival, call, request, body);
             }
             Purpose::Nothing => _ = self.requests.remove(&request),
+            Purpose::Listening => {
+                self.requests.remove(&request);
+                let failure = |error| Failure::new(FailureKind::Other, &RpcError::words(error));
+                self.unsubscribed(body.err().map(failure));
+            }
             Purpose::Read(ticket) => self.read_answered(arrival.now, ticket, request, body),
             Purpose::Handshake => {
                 self.requests.remove(&request);
@@ -143,13 +152,21 @@ impl Session {
         request: RequestId,
         body: Result<Raw<'_>, Raw<'_>>,
     ) {
+        match self.poll_of(call, request) {
+            Poll::No => {}
+            Poll::Due(_) => return self.events.diagnose("an answer to a question that was not asked yet"),
+            Poll::Out => return self.task_told(arrival, call, request, body),
+        }
         let revision = self.revision(arrival.generation);
         let cause = match body {
             Ok(result) => match read_answer(result, self.may_become_task(call, request), revision) {
                 Answer::Known(known) => {
                     return self.call_answered(call, |attempts| known.outcome(call, attempts));
                 }
-                Answer::Task(id) => return self.call_became_task(arrival.now, call, request, id),
+                Answer::Task(id) => {
+                    let pause = task::pause(result);
+                    return self.call_became_task(arrival.now, call, request, id, pause);
+                }
                 Answer::InputRequired(input, asked) => {
                     self.requests.remove(&request);
                     return self.call_suspended(arrival.now, call, request, input, asked);
@@ -226,12 +243,7 @@ impl Session {
         let revision = self.revision(arrival.generation);
         match body.map(|result| read_answer(result, may_be_task, revision)) {
             Ok(Answer::Known(known)) => {
-                let attempts = self.unsettled.attempts(call).unwrap_or(1);
-                let outcome = known.outcome(call, attempts);
-                self.reconciled(call, &outcome);
-                if self.unsettled.answer(call, outcome) {
-                    self.events.push(Event::LateAnswer(call));
-                }
+                self.became_known(call, known);
             }
             Ok(Answer::Task(Some(id))) => {
                 self.unsettled.set_task(call, Task::Known(id));
@@ -243,6 +255,16 @@ impl Session {
                 self.events.diagnose("a late answer that leaves its call's outcome unknown");
                 self.nothing_to_reconcile(call, false);
             }
+        }
+    }
+
+    /// What became of a call that had ended as unknown is known now.
+    pub(super) fn became_known(&mut self, call: CallId, known: Known) {
+        let attempts = self.unsettled.attempts(call).unwrap_or(1);
+        let outcome = known.outcome(call, attempts);
+        self.reconciled(call, &outcome);
+        if self.unsettled.answer(call, outcome) {
+            self.events.push(Event::LateAnswer(call));
         }
     }
 
@@ -273,6 +295,10 @@ impl Session {
                 self.nothing_to_reconcile(call, false);
             }
             Purpose::Nothing => {}
+            Purpose::Listening => {
+                self.requests.remove(&request);
+                self.unsubscribed(Some(Failure::new(FailureKind::Malformed, &unreadable.reason)));
+            }
             Purpose::Read(ticket) => {
                 self.requests.remove(&request);
                 self.read_ended(ticket, Err(ReadError::Undecodable(unreadable)));
@@ -325,6 +351,7 @@ impl Session {
                 self.want_link(now);
             }
             Purpose::Nothing => {}
+            Purpose::Listening => self.unsubscribed(Some(failure)),
             Purpose::Read(ticket) => self.read_failed(now, ticket, ReadError::Transport(failure)),
             Purpose::Handshake => self.unanswered(now, "was lost", Some(failure)),
         }
@@ -362,7 +389,16 @@ impl Session {
             self.events.push(Event::Progress(Progress { call, params }));
             return;
         }
-        self.server_cancelled(arrival.generation, &method, params);
+        match method.as_str() {
+            "notifications/subscriptions/acknowledged" => {
+                return self.acknowledged(arrival.generation, arrival.channel, params);
+            }
+            "notifications/cancelled" => {
+                self.cancelled_by_server(arrival.generation, params);
+                self.question_cancelled(arrival.generation, params);
+            }
+            _ => self.lists.notified(&method),
+        }
         let params = params.map(|params| params.get().to_owned());
         self.events.push(Event::Notification(Notification { method, params }));
     }
@@ -397,10 +433,10 @@ impl Session {
 }
 
 /// Where something came, and when.
-struct Arrival<'a> {
-    now: Instant,
-    generation: Generation,
-    bytes: &'a [u8],
+pub(super) struct Arrival<'a> {
+    pub(super) now: Instant,
+    pub(super) generation: Generation,
+    pub(super) bytes: &'a [u8],
     channel: Option<RequestId>,
 }
 
@@ -410,14 +446,14 @@ fn is_fault(message: &Result<Message<'_>, Malformed>) -> bool {
 }
 
 /// An answer that tells what became of its call.
-struct Known {
+pub(super) struct Known {
     is_error: bool,
     json: String,
     warnings: Vec<String>,
 }
 
 /// What a result is.
-enum Answer {
+pub(super) enum Answer {
     Known(Known),
     /// The call became a task, of this id; none if there is none that can be used.
     Task(Option<String>),
@@ -427,13 +463,14 @@ enum Answer {
     Unknown,
 }
 
-fn read_answer(result: Raw<'_>, may_be_task: bool, revision: Option<Revision>) -> Answer {
+pub(super) fn read_answer(result: Raw<'_>, may_be_task: bool, revision: Option<Revision>) -> Answer {
     let reading = tool_result::read(result);
-    if let Some(id) = reading.task.filter(|_| may_be_task) {
+    let modern = revision.is_some_and(Revision::is_modern);
+    let task = if modern { reading.modern_task } else { reading.task };
+    if let Some(id) = task.filter(|_| may_be_task) {
         return Answer::Task(id);
     }
     let json = result.get().to_owned();
-    let modern = revision.is_some_and(Revision::is_modern);
     if reading.input_required {
         return Answer::InputRequired(json, Asked::read(result).filter(|_| modern));
     }
@@ -444,7 +481,7 @@ fn read_answer(result: Raw<'_>, may_be_task: bool, revision: Option<Revision>) -
 }
 
 impl Known {
-    fn outcome(self, call: CallId, attempts: u32) -> Outcome {
+    pub(super) fn outcome(self, call: CallId, attempts: u32) -> Outcome {
         let Self { is_error, json, warnings } = self;
         let result = ToolResult { call, attempts, json, warnings };
         if is_error { Outcome::ToolError(result) } else { Outcome::Ok(result) }

@@ -133,7 +133,9 @@ impl Session {
                 return true;
             }
             Some(Purpose::Call(call) | Purpose::Fetch(call)) => Some(call),
-            Some(Purpose::Read(_) | Purpose::Handshake | Purpose::Nothing) | None => None,
+            Some(Purpose::Read(_) | Purpose::Listening | Purpose::Handshake | Purpose::Nothing) | None => {
+                None
+            }
         };
         // A stream that is resumed may bring it again.
         if questions.open.iter().any(|open| open.is_request(generation, id)) {
@@ -283,10 +285,9 @@ impl Session {
         self.end(*call, Ending::Unknown(cause));
     }
 
-    /// A notification of the server's: it may not want to know any more what it asked.
-    pub(super) fn server_cancelled(&mut self, generation: Generation, method: &str, params: Option<Raw<'_>>) {
+    /// The server does not want to know any more what it asked.
+    pub(super) fn question_cancelled(&mut self, generation: Generation, params: Option<Raw<'_>>) {
         if self.questions.is_some()
-            && method == "notifications/cancelled"
             && let Some(id) = params.and_then(|params| json::member(params.get(), "requestId"))
         {
             self.withdraw(|open| open.is_request(generation, id));

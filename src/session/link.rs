@@ -72,6 +72,12 @@ pub(super) struct Connection {
     pub(super) offered: Option<Revision>,
     /// Messages of the session's own that are on their way.
     pub(super) controls: usize,
+    /// The server says that it has no tools.
+    pub(super) no_tools: bool,
+    /// The server promised to tell when its list of tools changes.
+    pub(super) tells_of_tools: bool,
+    /// The resources of which it tells news (up to 2025-11-25).
+    pub(super) subscribed: Vec<String>,
 }
 
 impl Session {
@@ -82,7 +88,7 @@ impl Session {
 
     /// How messages are put in a revision.
     pub(super) fn dialect(&self, revision: Revision) -> Dialect<'_> {
-        self.options.dialect(revision)
+        self.options.dialect(revision, self.log_level)
     }
 
     /// Whether the session may connect by itself now.
@@ -160,17 +166,21 @@ impl Session {
                 Purpose::Call(_) => {}
                 Purpose::Read(ticket) => reads.push(ticket),
                 Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
+                Purpose::Listening => self.unsubscribed(Some(replaced())),
                 Purpose::Handshake | Purpose::Nothing => {}
             }
         }
         for ticket in reads {
-            let failure = Failure::new(FailureKind::Closed, "the connection was replaced");
+            let failure = replaced();
             self.read_failed(now, ticket, ReadError::Transport(failure));
         }
     }
 
     pub(super) fn drop_connections(&mut self) {
         let mut generations: Vec<_> = self.connections.keys().collect();
+        if self.open && self.connections.values().any(|connection| !connection.subscribed.is_empty()) {
+            self.unsubscribed(Some(replaced()));
+        }
         if let Link::Connecting { generation, .. } = self.link {
             generations.push(generation);
         }
@@ -287,7 +297,8 @@ impl Session {
         }
         let owes = |generation: Generation| {
             self.requests.values().any(|out| {
-                out.generation == generation && !matches!(out.purpose, Purpose::Late(_) | Purpose::Nothing)
+                let owed = !matches!(out.purpose, Purpose::Late(_) | Purpose::Listening | Purpose::Nothing);
+                out.generation == generation && owed
             })
         };
         let is_idle = |generation: &Generation| Some(*generation) != current && !owes(*generation);
@@ -300,15 +311,21 @@ impl Session {
 
     /// A connection is gone, and with it whatever was awaited late on it.
     pub(super) fn forget_connection(&mut self, generation: Generation) -> Vec<(RequestId, Box<Awaited>)> {
-        self.connections.remove(&generation);
+        let connection = self.connections.remove(&generation);
+        let closed = || Failure::new(FailureKind::Closed, "the connection was let go or lost");
+        if connection.is_some_and(|connection| !connection.subscribed.is_empty()) {
+            self.unsubscribed(Some(closed()));
+        }
         self.withdraw_on(generation);
         self.actions.retain(
             |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
         );
         let gone = self.requests.take_if(|out| out.generation == generation);
         for (_, out) in &gone {
-            if let Purpose::Late(call) | Purpose::Fetch(call) = out.purpose {
-                self.late_answer_lost(call);
+            match out.purpose {
+                Purpose::Late(call) | Purpose::Fetch(call) => self.late_answer_lost(call),
+                Purpose::Listening => self.unsubscribed(Some(closed())),
+                _ => {}
             }
         }
         gone
@@ -341,10 +358,15 @@ impl Session {
                 Purpose::Call(_)
                 | Purpose::Late(_)
                 | Purpose::Fetch(_)
+                | Purpose::Listening
                 | Purpose::Handshake
                 | Purpose::Nothing => {}
             }
         }
         self.want_link(now);
     }
+}
+
+fn replaced() -> Failure {
+    Failure::new(FailureKind::Closed, "the connection was replaced")
 }

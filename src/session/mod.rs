@@ -17,7 +17,9 @@
 //! | `inbound` | what arrives, and whom it concerns |
 //! | [`interaction`] | what the server asks of the host, and where the answer goes |
 //! | `inputs` | what a suspended call waits for |
-//! | `reads` | `tools/list` |
+//! | [`reads`] | lists, resources, prompts and the like |
+//! | `lists` | lists page by page, and while they are fresh |
+//! | `news` | news that the caller asked for |
 //! | `reconcile` | late answers |
 //! | `tasks` | results that are asked for under a task's id |
 //! | `timers` | who is to be told when |
@@ -29,6 +31,7 @@ pub mod event;
 pub mod evidence;
 pub mod interaction;
 pub mod policy;
+pub mod reads;
 pub mod recovery;
 pub mod time;
 pub mod unsettled;
@@ -40,7 +43,8 @@ mod inbound;
 mod inputs;
 mod keys;
 mod link;
-mod reads;
+mod lists;
+mod news;
 mod reconcile;
 mod sent;
 mod tasks;
@@ -53,7 +57,7 @@ use crate::prelude::*;
 use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
-use crate::protocol::tool_list::Tool;
+use crate::protocol::query::LogLevel;
 use crate::table::{Table, key};
 
 use call::Call;
@@ -63,8 +67,9 @@ use handshake::Era;
 use interaction::{AskId, Question, Questions};
 use keys::Keys;
 use link::{Connection, Link};
+use lists::Lists;
 use policy::Options;
-use reads::Read;
+use reads::{Answer, Reading};
 use reconcile::Reconcile;
 use recovery::Tries;
 use time::Instant;
@@ -179,8 +184,8 @@ pub enum Resolution {
     Call(CallId, Verdict),
     /// The end of a `reconnect`.
     Reconnect(Ticket, Result<Server, NotExecuted>),
-    /// The end of a `list_tools`.
-    Tools(Ticket, Result<Vec<Tool>, ReadError>),
+    /// The end of a `read`.
+    Read(Ticket, Result<Answer, ReadError>),
     /// The end of a `reconcile`; `None`: nothing is known of the call.
     Reconcile(Ticket, Option<Outcome>),
 }
@@ -251,6 +256,8 @@ enum Purpose {
     /// The call has ended as unknown; an answer would settle it.
     Late(CallId),
     Read(Ticket),
+    /// News comes for as long as there is no answer.
+    Listening,
     /// The result of a task, whose call has ended as unknown.
     Fetch(CallId),
     /// `server/discover` or `initialize`: the link tells which.
@@ -284,8 +291,11 @@ pub struct Session {
     probe_ended: bool,
     /// Of the tools listed last, those that want arguments as headers: each name, and whole entry.
     marked: Vec<(String, String)>,
+    lists: Lists,
+    /// How much a server of 2026-07-28 is to log.
+    log_level: Option<LogLevel>,
     calls: Table<CallId, Call>,
-    reads: Table<Ticket, Read>,
+    reads: Table<Ticket, Reading>,
     reconnects: Vec<Ticket>,
     reconciles: Table<Ticket, Reconcile>,
     requests: Table<RequestId, Awaited>,
@@ -317,6 +327,8 @@ impl Session {
             era: Era::Unknown,
             probe_ended: false,
             marked: Vec::new(),
+            lists: Lists::default(),
+            log_level: None,
             calls: Table::default(),
             reads: Table::default(),
             reconnects: Vec::new(),
@@ -390,6 +402,7 @@ impl Session {
                 Timer::Call(call) => self.call_timed_out(now, call),
                 Timer::Read(ticket) => self.read_timed_out(now, ticket),
                 Timer::Reconcile(ticket) => self.end_reconcile(ticket, None),
+                Timer::Poll(call) => self.poll_task(now, call),
             }
         }
     }

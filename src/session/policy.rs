@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::Implementation;
 use crate::protocol::message::Dialect;
+use crate::protocol::query::LogLevel;
 use crate::protocol::revision::Revision;
 
 use super::evidence::{Grade, Proof};
@@ -115,6 +116,8 @@ pub struct Options {
     pub accept_refusals: bool,
     /// Which tools may be called again although the outcome is unknown.
     pub grants: Vec<Grant>,
+    /// Whether what the server says that it has is relied on.
+    pub rely_on_lists: bool,
     /// How a connection is recovered.
     pub recovery: Recovery,
     /// How long things may take.
@@ -136,6 +139,7 @@ impl Default for Options {
             resend: Resend::Proven,
             accept_refusals: true,
             grants: Vec::new(),
+            rely_on_lists: true,
             recovery: Recovery {
                 attempts: 3,
                 backoff: Duration::from_millis(100),
@@ -185,8 +189,9 @@ impl Spent {
 
 impl Options {
     /// How messages are put in a revision.
-    pub fn dialect(&self, revision: Revision) -> Dialect<'_> {
-        Dialect { revision, client: &self.client, capabilities: &self.capabilities }
+    pub(super) fn dialect(&self, revision: Revision, log_level: Option<LogLevel>) -> Dialect<'_> {
+        let capabilities = &self.capabilities;
+        Dialect { revision, client: &self.client, capabilities, log_level, tasks: false }
     }
 
     /// Whether the earlier attempt, refuted by this proof, may be followed by one more.

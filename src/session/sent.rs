@@ -5,7 +5,7 @@ use crate::protocol::message::Outgoing;
 use super::evidence::{SendError, answer_in};
 use super::link::Link;
 use super::time::Instant;
-use super::verdict::{Attempt, FailureKind, Generation, HandshakeFailure};
+use super::verdict::{Attempt, Failure, FailureKind, Generation, HandshakeFailure};
 use super::{Delivery, Purpose, Receipt, Session, What};
 
 /// The most messages of the session's own that may be on their way on one connection. A server that
@@ -21,7 +21,7 @@ impl Session {
         };
         match self.requests.get(&request).map(|out| out.purpose) {
             Some(Purpose::Call(call)) => self.is_current(call, request),
-            Some(Purpose::Read(_) | Purpose::Fetch(_) | Purpose::Handshake) => true,
+            Some(Purpose::Read(_) | Purpose::Listening | Purpose::Fetch(_) | Purpose::Handshake) => true,
             Some(Purpose::Late(_) | Purpose::Nothing) | None => false,
         }
     }
@@ -48,6 +48,12 @@ impl Session {
                             self.note_send_error(now, generation, &error);
                             self.late_answer_lost(call);
                             self.want_link(now);
+                        }
+                        Purpose::Listening => {
+                            self.requests.remove(&request);
+                            self.note_send_error(now, generation, &error);
+                            let failure = Failure::new(FailureKind::Other, "its request could not be sent");
+                            self.unsubscribed(Some(failure));
                         }
                         // Its call has its verdict, or had none: only an answer is news.
                         _ => {}

@@ -1,37 +1,178 @@
-//! Tasks (2025-11-25): a call whose result the server keeps, to be asked for under the task's id. Asking is
-//! a read: it may be repeated, also on another connection, and runs nothing.
+//! Tasks: a call whose result the server keeps, to be asked for under the task's id. Asking is a read: it may
+//! be repeated, also on another connection, and runs nothing.
+//!
+//! Revision 2025-11-25 has `tasks/result`, which waits until there is one. The extension of 2026-07-28 has
+//! `tasks/get`, which tells where the task is: it is asked again and again, with pauses.
+
+use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
+use crate::protocol::revision::Revision;
+use crate::protocol::task::{self, Task as Told};
 
+use super::call::{Poll, Task};
+use super::inbound::{Answer, Arrival, read_answer};
 use super::time::Instant;
-use super::verdict::{CallId, Cause, Generation};
+use super::timers::Timer;
+use super::verdict::{Attempt, CallId, Cause, Generation, RpcError};
 use super::{Action, Awaited, Purpose, Queued, Receipt, Session, What};
 
+/// How long to wait before a task is asked for again, if the server does not say, and in any case.
+const PAUSE: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn pause(millis: Option<u64>) -> Duration {
+    millis.map_or(PAUSE, Duration::from_millis).clamp(SHORTEST, LONGEST)
+}
+
 impl Session {
-    /// The answer to a call is that it is a task now. Its result is asked for at once.
+    fn is_modern(&self, generation: Generation) -> bool {
+        self.revision(generation).is_some_and(Revision::is_modern)
+    }
+
+    /// The answer to a call is that it is a task now. Its result is asked for: at once, or after the pause
+    /// that the server wants, in milliseconds.
     pub(super) fn call_became_task(
         &mut self,
         now: Instant,
         call: CallId,
         request: RequestId,
         id: Option<String>,
+        millis: Option<u64>,
     ) {
         self.requests.remove(&request);
         let Some(id) = id else {
             let cause = Cause::Undecodable(self.undecodable("a task without an id".to_owned(), &[]));
             return self.answer_leaves_unknown(now, call, request, cause);
         };
-        let fetch = self.ids.request();
         let Some(handed_over) = self.attempt_out(call).filter(|out| out.attempt.request == request) else {
             return;
         };
         let generation = handed_over.attempt.generation;
-        handed_over.became_task(id.clone(), fetch);
+        handed_over.became_task(id.clone());
+        if self.is_modern(generation) {
+            return self.poll_later(now, call, millis);
+        }
+        let fetch = self.ids.request();
+        if let Some(handed_over) = self.attempt_out(call) {
+            handed_over.attempt.request = fetch;
+        }
         if let Some(action) = self.ask_for_result(generation, fetch, &id, Purpose::Call(call)) {
             self.actions.push(action);
         }
+    }
+
+    /// The task of a call that is out is asked for after a pause. Its next request has an id already, so that
+    /// whatever befalls the connection befalls the call too.
+    fn poll_later(&mut self, now: Instant, call: CallId, millis: Option<u64>) {
+        let request = self.ids.request();
+        let at = now + pause(millis);
+        let Some(handed_over) = self.attempt_out(call) else {
+            return;
+        };
+        handed_over.attempt.request = request;
+        handed_over.poll = Poll::Due(at);
+        let generation = handed_over.attempt.generation;
+        self.requests.insert(request, Awaited { generation, purpose: Purpose::Call(call) });
+        self.timers.insert(at, Timer::Poll(call));
+    }
+
+    /// It is time to ask for a task again.
+    pub(super) fn poll_task(&mut self, now: Instant, call: CallId) {
+        if let Some(handed_over) = self.attempt_out(call) {
+            let Attempt { generation, request } = handed_over.attempt;
+            if let (Poll::Due(_), Task::Known(id)) = (handed_over.poll, handed_over.task().clone()) {
+                handed_over.poll = Poll::Out;
+                let asked = self.ask_for_result(generation, request, &id, Purpose::Call(call));
+                self.actions.extend(asked);
+            }
+        } else if self.unsettled.task(call).is_some()
+            && !self.is_fetched(call)
+            && !self.waiting_for(call).is_empty()
+        {
+            self.queue.push(Queued::Fetch(call));
+            self.want_link(now);
+        }
+    }
+
+    /// Where asking for the task of a call is, if this request is to ask for it.
+    pub(super) fn poll_of(&mut self, call: CallId, request: RequestId) -> Poll {
+        let out = self.attempt_out(call).filter(|out| out.attempt.request == request);
+        out.map_or(Poll::No, |out| out.poll)
+    }
+
+    /// The server tells where the task of a call that is out is.
+    pub(super) fn task_told(
+        &mut self,
+        arrival: &Arrival<'_>,
+        call: CallId,
+        request: RequestId,
+        body: Result<Raw<'_>, Raw<'_>>,
+    ) {
+        self.requests.remove(&request);
+        let now = arrival.now;
+        let json = body.map_or_else(|_| String::new(), |result| result.get().to_owned());
+        let cause = match body.map(task::read) {
+            Ok(Some(Told::Working(millis))) => return self.poll_later(now, call, millis),
+            Ok(Some(Told::Completed(result))) => {
+                match read_answer(result, false, self.revision(arrival.generation)) {
+                    Answer::Known(known) => {
+                        return self.call_answered(call, |attempts| known.outcome(call, attempts));
+                    }
+                    _ => self.odd_task("a task whose result is none", arrival),
+                }
+            }
+            Ok(Some(Told::Failed(error))) => match RpcError::read(error) {
+                Some(error) => Cause::AnsweredWithError(error),
+                None => self.odd_task("a task whose error cannot be read", arrival),
+            },
+            Ok(Some(Told::Cancelled)) => Cause::TaskEnded(json),
+            // It goes on once somebody gives what it asks for: it can be asked for later.
+            Ok(Some(Told::InputRequired(_))) => {
+                return self.attempt_unknown(now, call, Cause::InputRequired(json));
+            }
+            Ok(None) => self.odd_task("it does not tell where the task is", arrival),
+            // That it could not be asked for says nothing of the task.
+            Err(error) => {
+                let cause = match RpcError::read(error) {
+                    Some(error) => Cause::AnsweredWithError(error),
+                    None => self.odd_task("an error that cannot be read", arrival),
+                };
+                return self.attempt_unknown(now, call, cause);
+            }
+        };
+        self.answer_leaves_unknown(now, call, request, cause);
+    }
+
+    fn odd_task(&self, reason: &str, arrival: &Arrival<'_>) -> Cause {
+        Cause::Undecodable(self.undecodable(reason.to_owned(), arrival.bytes))
+    }
+
+    /// The server tells where the task of a call is that ended as unknown.
+    pub(super) fn fetched(&mut self, arrival: &Arrival<'_>, call: CallId, body: Result<Raw<'_>, Raw<'_>>) {
+        match body.map(task::read) {
+            Ok(Some(Told::Working(millis) | Told::InputRequired(millis))) => {
+                self.timers.insert(arrival.now + pause(millis), Timer::Poll(call));
+                return;
+            }
+            Ok(Some(Told::Completed(result))) => {
+                if let Answer::Known(known) = read_answer(result, false, self.revision(arrival.generation)) {
+                    return self.became_known(call, known);
+                }
+            }
+            Ok(_) => {}
+            Err(_) => {
+                self.late_answer_lost(call);
+                return self.want_link(arrival.now);
+            }
+        }
+        self.unsettled.set_task(call, Task::No);
+        self.events.diagnose("a task that leaves its call's outcome unknown");
+        self.nothing_to_reconcile(call, false);
     }
 
     fn ask_for_result(
@@ -42,8 +183,9 @@ impl Session {
         purpose: Purpose,
     ) -> Option<Action> {
         let revision = self.revision(generation)?;
+        let method = if revision.is_modern() { "tasks/get" } else { "tasks/result" };
         self.requests.insert(request, Awaited { generation, purpose });
-        let message = message::of_task("tasks/result", request, task, self.dialect(revision));
+        let message = message::of_task(method, request, task, self.dialect(revision));
         let receipt = Receipt { generation, what: What::Request(request) };
         Some(Action::Send { call: None, receipt, message })
     }

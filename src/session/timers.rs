@@ -12,6 +12,8 @@ pub(super) enum Timer {
     Call(CallId),
     Read(Ticket),
     Reconcile(Ticket),
+    /// The task that a call became is to be asked for again.
+    Poll(CallId),
 }
 
 /// All timers, in order of their time.

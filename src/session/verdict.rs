@@ -150,6 +150,8 @@ pub enum Cause {
     Undecodable(Undecodable),
     /// The server asks for input; its whole result.
     InputRequired(String),
+    /// The task that the server made of it was ended; the server's last word on it.
+    TaskEnded(String),
     /// The deadline passed.
     TimedOut,
     /// The caller cancelled.
@@ -275,6 +277,8 @@ pub type Verdict = Result<Outcome, NotExecuted>;
 /// Why a read brought nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
+    /// The read itself is wrong.
+    InvalidRead(String),
     /// No connection, and the session may not make one.
     NotConnected,
     /// No connection could be made.
@@ -289,6 +293,8 @@ pub enum ReadError {
     AnsweredWithError(RpcError),
     /// An answer that cannot be read.
     Undecodable(Undecodable),
+    /// The server asks for input; its whole result.
+    InputRequired(String),
     /// The pages do not end.
     Endless(String),
     /// Time ran out.
@@ -324,7 +330,7 @@ impl UnknownOutcome {
                 error.data = error.data.take().filter(|data| data.len() <= bytes);
                 error.message = cut(&error.message, bytes).to_owned();
             }
-            Cause::InputRequired(json) if json.len() > bytes => json.clear(),
+            Cause::InputRequired(json) | Cause::TaskEnded(json) if json.len() > bytes => json.clear(),
             Cause::Refused(refusal) => refusal.body.truncate(bytes),
             // The outermost words, as far as they fit.
             Cause::Transport(failure) => {
@@ -361,6 +367,7 @@ impl Cause {
                 return text!("its answer cannot be read ({})", &undecodable.reason);
             }
             Self::InputRequired(_) => "the server suspended it and asks for input",
+            Self::TaskEnded(_) => "the server ended the task that it had made of it",
             Self::TimedOut => "no answer arrived in time",
             Self::Cancelled => "it was cancelled after it had been handed over",
             Self::SessionReplaced => "its connection was replaced before an answer arrived",
@@ -371,6 +378,14 @@ impl Cause {
 }
 
 impl RpcError {
+    /// What an error object says, in words.
+    pub(super) fn words(error: Raw<'_>) -> String {
+        match Self::read(error) {
+            Some(error) => text!("the server answered with the error {}: {}", error.code, &error.message),
+            None => "the server answered with an error that cannot be read".to_owned(),
+        }
+    }
+
     /// Reads an error object; `None` if it is none.
     pub(super) fn read(error: Raw<'_>) -> Option<Self> {
         let (mut code, mut message, mut data) = (None, None, None);

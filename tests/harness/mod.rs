@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use noreplay::protocol::handshake::Server;
 use noreplay::protocol::jsonrpc::RequestId;
+use noreplay::protocol::list::{Entry, Listing};
 use noreplay::protocol::revision::Revision;
-use noreplay::protocol::tool_list::Tool;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
 use noreplay::session::interaction::{AskId, Question};
 use noreplay::session::policy::{Options, Protocol};
+use noreplay::session::reads::{Answer, Read};
 use noreplay::session::time::Instant;
 use noreplay::session::verdict::{
     CallId, Cause, Failure, FailureKind, Generation, NotExecuted, Outcome, ReadError, Refusal, RpcError,
@@ -62,6 +63,8 @@ pub struct Bench {
     /// What the host was asked, in order, and what it need not answer any more.
     pub asked: Vec<(AskId, Question)>,
     pub withdrawn: Vec<AskId>,
+    /// The lists that were read, and the reads that failed.
+    pub lists: Vec<(Ticket, Result<Vec<Entry>, ReadError>)>,
 }
 
 impl Bench {
@@ -91,6 +94,7 @@ impl Bench {
             resolutions: Vec::new(),
             asked: Vec::new(),
             withdrawn: Vec::new(),
+            lists: Vec::new(),
         }
     }
 
@@ -126,7 +130,16 @@ impl Bench {
                     let earlier = self.verdicts.insert(call, verdict);
                     assert!(earlier.is_none(), "a second verdict, after {earlier:?}");
                 }
-                Action::Resolve(resolution) => self.resolutions.push(resolution),
+                Action::Resolve(resolution) => {
+                    if let Resolution::Read(ticket, read) = &resolution {
+                        match read {
+                            Ok(Answer::List(entries)) => self.lists.push((*ticket, Ok(entries.clone()))),
+                            Ok(Answer::Json(_)) => {}
+                            Err(error) => self.lists.push((*ticket, Err(error.clone()))),
+                        }
+                    }
+                    self.resolutions.push(resolution);
+                }
                 Action::Ask { asked, question } => self.asked.push((asked, question)),
                 Action::Withdraw { asked } => {
                     assert!(!self.withdrawn.contains(&asked), "withdrawn twice: {asked:?}");
@@ -151,7 +164,11 @@ impl Bench {
     }
 
     pub fn list_tools(&mut self) -> Ticket {
-        self.enter(|session, now| session.list_tools(now))
+        self.read(Read::List(Listing::Tools))
+    }
+
+    pub fn read(&mut self, read: Read) -> Ticket {
+        self.enter(|session, now| session.read(now, read))
     }
 
     pub fn reconcile(&mut self, call: CallId, timeout: Duration) -> Ticket {
@@ -176,7 +193,7 @@ impl Bench {
         assert_eq!(initialize.method, "initialize");
         self.sent(&initialize, Ok(Delivery::HandedOver));
         let result = format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}"#
+            r#"{{"protocolVersion":"{revision}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}"#
         );
         self.answer(&initialize, &result);
         let initialized = self.wire.last().unwrap().clone();
@@ -379,12 +396,17 @@ impl Bench {
         })
     }
 
-    /// How a `list_tools` ended; `None` if it has not.
-    pub fn tools(&self, ticket: Ticket) -> Option<&Result<Vec<Tool>, ReadError>> {
+    /// How a `read` ended; `None` if it has not.
+    pub fn read_end(&self, ticket: Ticket) -> Option<&Result<Answer, ReadError>> {
         self.end_of(|end| match end {
-            Resolution::Tools(of, result) if *of == ticket => Some(result),
+            Resolution::Read(of, result) if *of == ticket => Some(result),
             _ => None,
         })
+    }
+
+    /// How a list ended; `None` if it has not.
+    pub fn tools(&self, ticket: Ticket) -> Option<&Result<Vec<Entry>, ReadError>> {
+        self.lists.iter().find(|(of, _)| *of == ticket).map(|(_, list)| list)
     }
 
     /// Whoever waits is told what is known, which is as little as before.

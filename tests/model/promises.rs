@@ -162,7 +162,7 @@ impl World {
         for resolution in &self.bench.resolutions[self.seen.resolutions..] {
             let ticket = match resolution {
                 Resolution::Call(..) => panic!("the harness keeps these"),
-                Resolution::Reconnect(ticket, _) | Resolution::Tools(ticket, _) => ticket,
+                Resolution::Reconnect(ticket, _) | Resolution::Read(ticket, _) => ticket,
                 Resolution::Reconcile(ticket, outcome) => {
                     match outcome {
                         None => {}

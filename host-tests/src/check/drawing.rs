@@ -146,6 +146,7 @@ fn cause_kind(cause: &crate::Cause) -> &'static str {
         crate::Cause::AnsweredWithError(_) => "answered-with-error",
         crate::Cause::Undecodable(_) => "undecodable",
         crate::Cause::InputRequired(_) => "input-required",
+        crate::Cause::TaskEnded(_) => "task-ended",
         crate::Cause::TimedOut => "timed-out",
         crate::Cause::Cancelled => "cancelled",
         crate::Cause::SessionReplaced => "session-replaced",

@@ -11,7 +11,7 @@ use super::{Client, ClientError};
 use crate::bindings::exports::noreplay::mcp::client::GuestSession;
 use crate::host::Host;
 use crate::instance::drop_resource;
-use crate::{CallId, Event, NotExecuted, Outcome, PendingCall, ReadError, Server, Tool, ToolCall};
+use crate::{CallId, Event, NotExecuted, Outcome, PendingCall, Query, ReadError, Server, Tool, ToolCall};
 
 /// What a method of [`Session`] brings, or why the instance is gone.
 pub trait Answer<T>: Future<Output = Result<T, ClientError>> + Send {}
@@ -62,6 +62,13 @@ impl Session {
     pub fn list_tools(&self) -> impl Answer<Result<Vec<Tool>, ReadError>> + use<> {
         self.ask(move |store, session, resource| {
             Box::pin(async move { session.call_list_tools(store, resource).await })
+        })
+    }
+
+    /// Reads something else that the server has: JSON, or nothing, as the query says.
+    pub fn read(&self, what: Query) -> impl Answer<Result<String, ReadError>> + use<> {
+        self.ask(move |store, session, resource| {
+            Box::pin(async move { session.call_read(store, resource, what).await })
         })
     }
 

@@ -280,7 +280,7 @@ async fn a_session_dropped_with_its_call_leaves_no_connection() {
 async fn what_is_given_up_is_not_kept() {
     let big = Tool::new("big", &"x".repeat(50_000));
     let server = LedgerServer::new()
-        .listing([big])
+        .listing([big, Tool::new("pay", ""), Tool::new("echo", "")])
         .always("tools/list", [Step::sleep(1500), Step::Answer])
         .rule(Rule::new(When::tool("pay"), [Step::Execute]));
     with_agent(&server, async |agent| {

@@ -88,6 +88,7 @@ pub(crate) fn cause(cause: &Cause) -> String {
             format!("an answer that cannot be read: {}", harmless(&undecodable.reason))
         }
         Cause::InputRequired(_) => "the server asks for input".into(),
+        Cause::TaskEnded(_) => "the server ended its task".into(),
         Cause::TimedOut => "its time ran out".into(),
         Cause::Cancelled => "it was cancelled".into(),
         Cause::SessionReplaced => "the connection was replaced".into(),
@@ -111,6 +112,7 @@ pub(crate) fn not_executed(reason: &NotExecuted) -> String {
 /// Why a read brought nothing.
 pub(crate) fn read_error(error: &ReadError) -> String {
     match error {
+        ReadError::InvalidRead(wrong) => format!("it cannot be asked: {}", harmless(wrong)),
         ReadError::NotConnected => "there is no connection".into(),
         ReadError::ConnectFailed(why) => format!("no connection: {}", failure(why)),
         ReadError::HandshakeFailed(why) => format!("no handshake: {}", handshake_failure(why)),
@@ -120,6 +122,7 @@ pub(crate) fn read_error(error: &ReadError) -> String {
         ReadError::Undecodable(undecodable) => {
             format!("an answer that cannot be read: {}", harmless(&undecodable.reason))
         }
+        ReadError::InputRequired(_) => "the server asks for input".into(),
         ReadError::Endless(how) => format!("the list does not end: {}", harmless(how)),
         ReadError::TimedOut => "time ran out".into(),
         ReadError::Closed => "the session is closed".into(),

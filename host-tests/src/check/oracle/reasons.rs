@@ -33,6 +33,8 @@ impl Court<'_> {
             Cause::InputRequired(json) => {
                 self.any_fate(call, at, |fate| matches!(fate, Fate::InputRequired(own) if own == json))
             }
+            // No server of the check ends a task.
+            Cause::TaskEnded(_) => false,
             Cause::TimedOut => story.time(at) >= call.deadline,
             Cause::Cancelled => call.cancelled.is_some_and(|cancelled| cancelled < at),
             Cause::SessionReplaced => {
