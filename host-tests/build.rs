@@ -1,6 +1,6 @@
 //! Builds the components, so that whoever builds the host has them: no second command, no stale file.
-//! Beside the client itself these are the HTTP transport, the two composed into one, and an agent for the tests,
-//! composed with the client alone and with both.
+//! Beside the client itself these are the one whose host answers what servers ask, the HTTP transport, either
+//! client composed with it into one, and an agent for the tests, composed with the client alone and with both.
 //!
 //! Their only imports are those of our WIT.
 
@@ -29,14 +29,19 @@ fn main() {
 
     ensure_target();
     let (out, linker) = (PathBuf::from(variable("OUT_DIR")), linker());
-    let [client, transport, agent] = ["noreplay", "http-transport", "agent"]
-        .map(|package| build(package, &root, &out.join("component"), &linker));
+    // The first two are one package, and lie in the same place: that of the plain one, once all are built.
+    let [interactive, client, transport, agent] =
+        [("noreplay", &["interactive"][..]), ("noreplay", &[]), ("http-transport", &[]), ("agent", &[])]
+            .map(|(package, features)| build(package, features, &root, &out.join("component"), &linker));
     let http_client = compose(&transport, &client, &out.join("http-client.wasm"));
+    let interactive_http = compose(&transport, &interactive, &out.join("interactive-http-client.wasm"));
     for (name, component) in [
         ("AGENT_COMPONENT", compose(&client, &agent, &out.join("agent.wasm"))),
         ("HTTP_AGENT_COMPONENT", compose(&http_client, &agent, &out.join("http-agent.wasm"))),
         ("HTTP_CLIENT_COMPONENT", http_client),
         ("HTTP_TRANSPORT_COMPONENT", transport),
+        ("INTERACTIVE_COMPONENT", interactive),
+        ("INTERACTIVE_HTTP_CLIENT_COMPONENT", interactive_http),
         ("NOREPLAY_COMPONENT", client),
     ] {
         println!("cargo:rustc-env={name}={}", component.display());
@@ -45,15 +50,16 @@ fn main() {
     println!("cargo:rustc-env=NOREPLAY_LINKER={}", linker.display());
 }
 
-/// Builds the component that `package` is, and returns its file.
-fn build(package: &str, root: &Path, target_dir: &Path, linker: &Path) -> PathBuf {
+/// Builds the component that `package` is with some features more, and returns its file.
+fn build(package: &str, features: &[&str], root: &Path, target_dir: &Path, linker: &Path) -> PathBuf {
     let profile = "component";
     let mut cargo = component::build(&variable("CARGO"), linker, package, root, target_dir, profile);
+    cargo.arg("--features").arg(features.join(","));
     // Without this every address in the code takes five bytes: a tenth of the component.
     cargo.args(["--", "-C", "link-arg=--compress-relocations"]);
     run(cargo, "building a component failed");
     let linked = component::file(package, target_dir, profile);
-    let stripped = linked.with_extension("stripped.wasm");
+    let stripped = linked.with_extension([&["stripped"], features, &["wasm"]].concat().join("."));
     let written = fs::read(&linked).and_then(|bytes| fs::write(&stripped, without_names(&bytes)));
     match written {
         Ok(()) => stripped,

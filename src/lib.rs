@@ -1,7 +1,8 @@
 //! An MCP client that never replays a tool call whose outcome it does not know.
 //!
-//! Compiled for wasm this crate is the component `noreplay:mcp/mcp-client` (see `wit/`); compiled natively it
-//! is the same client without its shell, for tests.
+//! Compiled for wasm this crate is the component `noreplay:mcp/mcp-client` (see `wit/`), or, with the feature
+//! `interactive`, `noreplay:mcp/mcp-client-interactive`; compiled natively it is the same client without its
+//! shell, for tests.
 //!
 //! | module | one idea |
 //! |---|---|
@@ -18,6 +19,7 @@ extern crate alloc;
 pub mod protocol;
 pub mod session;
 
+mod host;
 mod prelude;
 mod table;
 mod text;

@@ -13,3 +13,4 @@ wasmtime::component::bindgen!({
 });
 
 pub mod http;
+pub mod interaction;

@@ -1,5 +1,6 @@
 //! What the component imports, answered: its transport, by whatever implements
-//! [`Transport`], and its clock (see `clock`); or, where it has its transport in it, HTTP.
+//! [`Transport`], and its clock (see `clock`); or, where it has its transport in it, HTTP. An
+//! [`Interaction`] answers what servers ask, where the component imports that.
 //!
 //! [`Runtime`](crate::Runtime) does this for the component on its own. A component that is composed
 //! with it is linked by [`add_to_linker`].
@@ -13,20 +14,24 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::bindings::McpClient;
 use crate::bindings::http::noreplay::http::credentials;
+use crate::bindings::interaction::noreplay::mcp::interaction as questions;
 use crate::bindings::noreplay::mcp::{transport as wit, types};
 use crate::transport::{BoxFuture, Connection, Delivery, Outgoing, SendError, Transport};
 use crate::{Failure, FailureKind};
 
 mod held;
 pub mod http;
+pub mod interaction;
 
 pub use held::HeldConnection;
 
 use http::{Hooks, Http};
+use interaction::{Interaction, Nobody};
 
 /// What a store holds beside the component.
 pub struct Host {
     transport: Arc<dyn Transport>,
+    interaction: Arc<dyn Interaction>,
     http: Hooks,
     http_limits: WasiHttpCtx,
     /// Connections, requests and responses.
@@ -37,13 +42,14 @@ pub struct Host {
     pub(crate) origin: Instant,
 }
 
-/// Supplies a transport, HTTP and a clock to whatever is instantiated by `linker`.
+/// Supplies a transport, HTTP, a clock and answers to questions to whatever is instantiated by `linker`.
 ///
 /// # Errors
 ///
 /// The linker has one of them already.
 pub fn add_to_linker(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     McpClient::add_to_linker::<_, Imports>(linker, |host| host)?;
+    questions::add_to_linker::<_, Imports>(linker, |host| host)?;
     credentials::add_to_linker::<_, Imports>(linker, |host| host)?;
     wasmtime_wasi_http::p3::add_to_linker(linker)
 }
@@ -53,6 +59,7 @@ impl Host {
     pub fn new(transport: Arc<dyn Transport>, limits: StoreLimits) -> Host {
         Host {
             transport,
+            interaction: Arc::new(Nobody),
             http: Hooks(Http::default()),
             http_limits: WasiHttpCtx::new(),
             resources: ResourceTable::new(),
@@ -64,6 +71,12 @@ impl Host {
     /// A host for a component that has its transport in it. Servers are reached by `http`.
     pub fn over(http: Http, limits: StoreLimits) -> Host {
         Host { http: Hooks(http), ..Host::new(Arc::new(Nowhere), limits) }
+    }
+
+    /// The same, where `interaction` answers what servers ask. Otherwise nobody does.
+    #[must_use]
+    pub fn answered_by(self, interaction: Arc<dyn Interaction>) -> Host {
+        Host { interaction, ..self }
     }
 
     fn connection(&self, handle: &Resource<HeldConnection>) -> wasmtime::Result<&HeldConnection> {

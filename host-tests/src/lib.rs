@@ -23,6 +23,7 @@
 //! - [`Runtime`] is the compiled component, [`Client`] an instance of it, [`Session`] a session.
 //! - [`transport`] is what a host implements to reach servers; [`transport::stdio`] reaches child
 //!   processes, [`transport::component`] asks a transport that is a component.
+//! - [`host::interaction`] answers what servers ask.
 //! - [`host::http`] says what a component that speaks HTTP may reach.
 //! - [`ledger`] is a server that lives in the same process, records what really happened, and fails
 //!   on command;
@@ -55,6 +56,7 @@ pub use bindings::noreplay::mcp::types::{
 };
 pub use client::{Client, ClientError, Session};
 pub use host::http::Http;
+pub use host::interaction::{Interaction, Question, QuestionKind};
 pub use runtime::Runtime;
 
 /// The component that this crate's build made.
@@ -65,6 +67,12 @@ pub const HTTP_TRANSPORT: &[u8] = include_bytes!(env!("HTTP_TRANSPORT_COMPONENT"
 
 /// The two composed: the component with its transport in it.
 pub const HTTP_CLIENT: &[u8] = include_bytes!(env!("HTTP_CLIENT_COMPONENT"));
+
+/// The component of the world `mcp-client-interactive` that this crate's build made.
+pub const INTERACTIVE: &[u8] = include_bytes!(env!("INTERACTIVE_COMPONENT"));
+
+/// That one with the HTTP transport in it.
+pub const INTERACTIVE_HTTP_CLIENT: &[u8] = include_bytes!(env!("INTERACTIVE_HTTP_CLIENT_COMPONENT"));
 
 /// The README's code is compiled with the documentation's.
 #[cfg(doctest)]

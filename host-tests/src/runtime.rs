@@ -9,6 +9,7 @@ use crate::bindings::McpClientPre;
 use crate::client::Client;
 use crate::host::Host;
 use crate::host::http::Http;
+use crate::host::interaction::{Interaction, Nobody};
 use crate::transport::Transport;
 
 mod compiled;
@@ -87,6 +88,7 @@ pub enum RuntimeError {
 #[derive(Clone)]
 pub struct Runtime {
     compiled: Arc<Compiled<McpClientPre<Host>>>,
+    interaction: Arc<dyn Interaction>,
 }
 
 impl Runtime {
@@ -111,6 +113,27 @@ impl Runtime {
         once(&BUILT, crate::HTTP_CLIENT)
     }
 
+    /// The component of the world `mcp-client-interactive` that this crate's build made: say by
+    /// [`answered_by`](Runtime::answered_by) who answers what servers ask. Compiled once for the whole process.
+    ///
+    /// # Errors
+    ///
+    /// It does not compile, or does not fit the world.
+    pub fn built_interactive() -> Result<Runtime, RuntimeError> {
+        static BUILT: OnceLock<Runtime> = OnceLock::new();
+        once(&BUILT, crate::INTERACTIVE)
+    }
+
+    /// The same, composed with the HTTP transport as in [`built_http`](Runtime::built_http).
+    ///
+    /// # Errors
+    ///
+    /// It does not compile, or does not fit the world.
+    pub fn built_interactive_http() -> Result<Runtime, RuntimeError> {
+        static BUILT: OnceLock<Runtime> = OnceLock::new();
+        once(&BUILT, crate::INTERACTIVE_HTTP_CLIENT)
+    }
+
     /// The component in the file `path`.
     ///
     /// # Errors
@@ -128,7 +151,15 @@ impl Runtime {
     ///
     /// It does not compile, or does not fit the world.
     pub fn from_bytes(bytes: &[u8], options: RuntimeOptions) -> Result<Runtime, RuntimeError> {
-        Ok(Runtime { compiled: Arc::new(Compiled::from_bytes(bytes, options)?) })
+        let compiled = Arc::new(Compiled::from_bytes(bytes, options)?);
+        Ok(Runtime { compiled, interaction: Arc::new(Nobody) })
+    }
+
+    /// The same component, for instances whose servers' questions `interaction` answers, if it is one of the world
+    /// `mcp-client-interactive`. Otherwise nobody does, and all of them are refused.
+    #[must_use]
+    pub fn answered_by(self, interaction: impl Interaction) -> Runtime {
+        Runtime { interaction: Arc::new(interaction), ..self }
     }
 
     /// A new instance, which reaches servers by `transport`.
@@ -137,7 +168,7 @@ impl Runtime {
     ///
     /// Outside a tokio runtime: the instance runs in a task of its own.
     pub fn client(&self, transport: impl Transport) -> Client {
-        Client::start(self.compiled.clone(), Host::new(Arc::new(transport), self.compiled.limits()))
+        self.start(Host::new(Arc::new(transport), self.compiled.limits()))
     }
 
     /// A new instance of a component that has its transport in it, as [`built_http`](Runtime::built_http)
@@ -147,7 +178,11 @@ impl Runtime {
     ///
     /// Outside a tokio runtime: the instance runs in a task of its own.
     pub fn client_over(&self, http: Http) -> Client {
-        Client::start(self.compiled.clone(), Host::over(http, self.compiled.limits()))
+        self.start(Host::over(http, self.compiled.limits()))
+    }
+
+    fn start(&self, host: Host) -> Client {
+        Client::start(self.compiled.clone(), host.answered_by(self.interaction.clone()))
     }
 
     /// What the component imports and exports.

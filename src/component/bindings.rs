@@ -6,38 +6,53 @@ use crate::session::verdict::{CallId, FailureKind};
 
 use super::client::Component;
 
-wit_bindgen::generate!({
-    path: "wit",
-    world: "mcp-client",
-    generate_all,
-    // The session speaks in the types of the WIT: they need no counterpart, and no conversion.
-    with: {
-        "noreplay:mcp/types@0.3.0/failure": crate::session::verdict::Failure,
-        "noreplay:mcp/types@0.3.0/failure-kind": crate::session::verdict::FailureKind,
-        "noreplay:mcp/types@0.3.0/refusal": crate::session::verdict::Refusal,
-        "noreplay:mcp/types@0.3.0/rpc-error": crate::session::verdict::RpcError,
-        "noreplay:mcp/transport@0.3.0/send-error": crate::session::evidence::SendError,
-        "noreplay:mcp/types@0.3.0/outcome": crate::session::verdict::Outcome,
-        "noreplay:mcp/types@0.3.0/tool-result": crate::session::verdict::ToolResult,
-        "noreplay:mcp/types@0.3.0/unknown-outcome": crate::session::verdict::UnknownOutcome,
-        "noreplay:mcp/types@0.3.0/stage": crate::session::verdict::Stage,
-        "noreplay:mcp/types@0.3.0/cause": crate::session::verdict::Cause,
-        "noreplay:mcp/types@0.3.0/undecodable": crate::session::verdict::Undecodable,
-        "noreplay:mcp/types@0.3.0/not-executed": crate::session::verdict::NotExecuted,
-        "noreplay:mcp/types@0.3.0/handshake-failure": crate::session::verdict::HandshakeFailure,
-        "noreplay:mcp/types@0.3.0/read-error": crate::session::verdict::ReadError,
-        "noreplay:mcp/types@0.3.0/tool": crate::protocol::list::Entry,
-        "noreplay:mcp/types@0.3.0/news": crate::protocol::query::News,
-        "noreplay:mcp/types@0.3.0/pending-call": crate::session::PendingCall,
-        "noreplay:mcp/types@0.3.0/grant": crate::session::policy::Grant,
-        "noreplay:mcp/types@0.3.0/implementation": crate::protocol::handshake::Implementation,
-        "noreplay:mcp/types@0.3.0/server": crate::protocol::handshake::Server,
-        "noreplay:mcp/types@0.3.0/event": crate::session::event::Event,
-        "noreplay:mcp/types@0.3.0/progress": crate::session::event::Progress,
-        "noreplay:mcp/types@0.3.0/notification": crate::session::event::Notification,
-        "noreplay:mcp/types@0.3.0/diagnostic": crate::session::event::Diagnostic,
-    },
-});
+/// The bindings of a world. Beside what all worlds have in common, these types of the WIT have ours.
+macro_rules! bindings {
+    ($world:tt $($wit:tt: $ours:path,)*) => {
+        wit_bindgen::generate!({
+            path: "wit",
+            world: $world,
+            generate_all,
+            // The session speaks in the types of the WIT: they need no counterpart, and no conversion.
+            with: {
+                "noreplay:mcp/types@0.3.0/failure": crate::session::verdict::Failure,
+                "noreplay:mcp/types@0.3.0/failure-kind": crate::session::verdict::FailureKind,
+                "noreplay:mcp/types@0.3.0/refusal": crate::session::verdict::Refusal,
+                "noreplay:mcp/types@0.3.0/rpc-error": crate::session::verdict::RpcError,
+                "noreplay:mcp/transport@0.3.0/send-error": crate::session::evidence::SendError,
+                "noreplay:mcp/types@0.3.0/outcome": crate::session::verdict::Outcome,
+                "noreplay:mcp/types@0.3.0/tool-result": crate::session::verdict::ToolResult,
+                "noreplay:mcp/types@0.3.0/unknown-outcome": crate::session::verdict::UnknownOutcome,
+                "noreplay:mcp/types@0.3.0/stage": crate::session::verdict::Stage,
+                "noreplay:mcp/types@0.3.0/cause": crate::session::verdict::Cause,
+                "noreplay:mcp/types@0.3.0/undecodable": crate::session::verdict::Undecodable,
+                "noreplay:mcp/types@0.3.0/not-executed": crate::session::verdict::NotExecuted,
+                "noreplay:mcp/types@0.3.0/handshake-failure": crate::session::verdict::HandshakeFailure,
+                "noreplay:mcp/types@0.3.0/read-error": crate::session::verdict::ReadError,
+                "noreplay:mcp/types@0.3.0/tool": crate::protocol::list::Entry,
+                "noreplay:mcp/types@0.3.0/news": crate::protocol::query::News,
+                "noreplay:mcp/types@0.3.0/pending-call": crate::session::PendingCall,
+                "noreplay:mcp/types@0.3.0/grant": crate::session::policy::Grant,
+                "noreplay:mcp/types@0.3.0/implementation": crate::protocol::handshake::Implementation,
+                "noreplay:mcp/types@0.3.0/server": crate::protocol::handshake::Server,
+                "noreplay:mcp/types@0.3.0/event": crate::session::event::Event,
+                "noreplay:mcp/types@0.3.0/progress": crate::session::event::Progress,
+                "noreplay:mcp/types@0.3.0/notification": crate::session::event::Notification,
+                "noreplay:mcp/types@0.3.0/diagnostic": crate::session::event::Diagnostic,
+                $($wit: $ours,)*
+            },
+        });
+    };
+}
+
+#[cfg(not(feature = "interactive"))]
+bindings!("mcp-client");
+#[cfg(feature = "interactive")]
+bindings! {
+    "mcp-client-interactive"
+    "noreplay:mcp/interaction@0.3.0/question": crate::session::interaction::Question,
+    "noreplay:mcp/interaction@0.3.0/question-kind": crate::protocol::capabilities::QuestionKind,
+}
 
 impl _rt::AsI64 for CallId {
     fn as_i64(self) -> i64 {

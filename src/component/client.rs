@@ -15,6 +15,7 @@ use crate::session::reads::{Answer, Read};
 use crate::session::verdict::{CallId, NotExecuted, Outcome, ReadError};
 use crate::session::{Ids, PendingCall, Resolution, Session as Core};
 
+use super::asking;
 use super::bindings::exports::noreplay::mcp::client::{Guest, GuestSession, Options, Query, ToolCall};
 use super::convert;
 use super::shared::{Shared, Waiter, now};
@@ -38,7 +39,8 @@ pub(super) struct Session(Rc<Shared>);
 
 impl GuestSession for Session {
     fn new(endpoint: String, options: Options) -> Self {
-        let options = convert::options_in(options, now());
+        let mut options = convert::options_in(options, now());
+        options.capabilities = asking::capabilities(&endpoint);
         let max_message = u64::try_from(options.limits.message_bytes).unwrap_or(u64::MAX);
         let core = Core::new(options, &IDS);
         Self(Shared::new(endpoint, max_message, core))

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::list::Listing;
 use crate::protocol::message;
@@ -117,6 +118,7 @@ pub(super) fn options_in(options: types::Options, now: Instant) -> policy::Optio
             cause_bytes: size(limits.cause_bytes.into()),
         },
         client: options.client,
+        capabilities: Capabilities::NONE,
     }
 }
 

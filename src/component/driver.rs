@@ -12,6 +12,7 @@ use crate::prelude::*;
 use crate::session::time::Instant;
 use crate::session::verdict::{Failure, FailureKind, Generation};
 
+use super::asking::Questions;
 use super::bindings::noreplay::mcp::transport::{Connection, Incoming};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::convert;
@@ -38,6 +39,8 @@ struct Driver {
     receiving: Vec<Receiving>,
     /// Connections that end in order.
     closing: Vec<Work<()>>,
+    /// What the host has not answered yet.
+    questions: Questions,
     alarm: Option<(Instant, Work<()>)>,
 }
 
@@ -58,7 +61,14 @@ impl Receiving {
 
 impl Driver {
     fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, sending: Vec::new(), receiving: Vec::new(), closing: Vec::new(), alarm: None }
+        Self {
+            shared,
+            sending: Vec::new(),
+            receiving: Vec::new(),
+            closing: Vec::new(),
+            questions: Questions::new(),
+            alarm: None,
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -66,7 +76,7 @@ impl Driver {
         while messages < IN_A_ROW {
             self.shared.carry_out();
             self.take_orders(cx);
-            if self.poll_sending(cx) {
+            if self.poll_sending(cx) || self.poll_questions(cx) {
                 continue;
             }
             if self.poll_receiving(cx) {
@@ -91,6 +101,8 @@ impl Driver {
                     self.receiving.push(Receiving::new(generation, Rc::new(connection)));
                 }
                 Order::Send(sending) => self.sending.push(sending),
+                Order::Ask(asked, question) => self.questions.ask(asked, &self.shared.endpoint, question),
+                Order::Withdraw(asked) => self.questions.withdraw(asked),
                 Order::Disconnect(generation, connection) => {
                     self.let_go(generation);
                     self.closing.extend(connection.map(|connection| Box::pin(close(connection)) as Work<()>));
@@ -111,6 +123,15 @@ impl Driver {
             }
         }
         false
+    }
+
+    /// Sees to the questions that are under way. Tells whether the host answered one.
+    fn poll_questions(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some((asked, answer)) = self.questions.poll(cx) else {
+            return false;
+        };
+        self.shared.enter(|session| session.answered(now(), asked, answer));
+        true
     }
 
     /// Drops whatever is under way on a connection.

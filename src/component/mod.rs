@@ -6,6 +6,7 @@
 //! | [`client`] | the exported resource: each method enters the session and waits for its resolution |
 //! | [`shared`] | what the tasks of one session share: the session, and a slot for each that waits |
 //! | [`sending`] | a message that is with the transport, until the transport answers for it |
+//! | [`asking`] | the questions that the host is asked, until it answers them |
 //! | [`driver`] | the one task that connects, receives and keeps time |
 //! | [`convert`] | the session's types to and from those of the WIT |
 //!
@@ -13,6 +14,7 @@
 //! entered the session starts its `send`. If that does not end at once, the driver, which no caller can
 //! cancel, sees to it for as long as anybody waits for what becomes of it.
 
+mod asking;
 mod bindings;
 mod client;
 mod convert;

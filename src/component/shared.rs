@@ -6,6 +6,7 @@ use core::future::poll_fn;
 use core::task::{Context, Poll, Waker};
 
 use crate::prelude::*;
+use crate::session::interaction::{AskId, Question};
 use crate::session::time::Instant;
 use crate::session::verdict::{CallId, Generation};
 use crate::session::{Action, Receipt, Resolution, Session, Ticket};
@@ -26,6 +27,10 @@ pub(super) enum Order {
     Connect(Generation),
     /// See to a message that the transport has, but has not answered for yet.
     Send(Sending),
+    /// Ask the host.
+    Ask(AskId, Question),
+    /// Take a question back, if it is under way.
+    Withdraw(AskId),
     /// Let the connection go, if it is up; end it in order first, if asked to.
     Disconnect(Generation, Option<Rc<Connection>>),
 }
@@ -186,6 +191,8 @@ impl Shared {
                 };
                 return self.tell(waiter, |slot| slot.resolution = Some(resolution));
             }
+            Action::Ask { asked, question } => self.order(Order::Ask(asked, question)),
+            Action::Withdraw { asked } => self.order(Order::Withdraw(asked)),
         }
         None
     }

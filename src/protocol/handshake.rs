@@ -8,7 +8,7 @@ use crate::text::{cut, text};
 
 use super::json::{self, JsonError, Raw, push_string};
 use super::jsonrpc::RequestId;
-use super::message::{Outgoing, push, request};
+use super::message::{Dialect, Outgoing, push, request};
 use super::revision::Revision;
 
 /// What the client says it is.
@@ -101,13 +101,15 @@ impl HandshakeError {
     }
 }
 
-/// The `initialize` request, which offers a revision and no capability.
-pub fn initialize(id: RequestId, client: &Implementation, offer: Revision) -> Outgoing {
+/// The `initialize` request, which offers the dialect's revision.
+pub fn initialize(id: RequestId, offer: Dialect<'_>) -> Outgoing {
     let mut out = request("initialize", id, 256);
     push(&mut out, ",\"params\":{\"protocolVersion\":\"");
-    push(&mut out, offer.as_str());
-    push(&mut out, "\",\"capabilities\":{},\"clientInfo\":");
-    client.push(&mut out);
+    push(&mut out, offer.revision.as_str());
+    push(&mut out, "\",\"capabilities\":");
+    push(&mut out, offer.capabilities.as_str());
+    push(&mut out, ",\"clientInfo\":");
+    offer.client.push(&mut out);
     push(&mut out, "}}");
     Outgoing { bytes: out, method: "initialize", request: Some(id), revision: None, headers: Vec::new() }
 }
@@ -194,6 +196,7 @@ pub fn read_discovery(result: Raw<'_>) -> Option<(Spoken, Server)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::capabilities::Capabilities;
     use super::*;
 
     fn of(json: &str) -> Result<(Revision, Server), HandshakeError> {
@@ -271,11 +274,18 @@ mod tests {
     #[test]
     fn initialize_offers_a_revision() {
         let client = Implementation { name: "a \"b\"".to_owned(), version: "1".to_owned() };
-        let text =
-            String::from_utf8(initialize(RequestId(1), &client, Revision::LATEST_LEGACY).bytes).unwrap();
+        let capabilities = &Capabilities::read(r#"{"roots":{}}"#);
+        let offer = Dialect {
+            revision: Revision::LATEST_LEGACY,
+            client: &client,
+            capabilities,
+            log_level: None,
+            tasks: false,
+        };
+        let text = String::from_utf8(initialize(RequestId(1), offer).bytes).unwrap();
         assert_eq!(
             text,
-            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a \"b\"","version":"1"}}}"#
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"a \"b\"","version":"1"}}}"#
         );
     }
 }

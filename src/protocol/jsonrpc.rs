@@ -70,6 +70,8 @@ pub enum Message<'a> {
         id: Raw<'a>,
         /// What it asks for.
         method: String,
+        /// Its `params`.
+        params: Option<Raw<'a>>,
     },
     /// A notification.
     Notification {
@@ -223,7 +225,7 @@ impl<'a> Members<'a> {
                 return Err(self.malformed("a request and a response at once"));
             }
             return Ok(match self.id {
-                Some(id) => Message::Request { id, method },
+                Some(id) => Message::Request { id, method, params: self.params },
                 None => Message::Notification { method, params: self.params },
             });
         }
@@ -253,7 +255,7 @@ mod tests {
             seen.push(match message {
                 Ok(Message::Response { id, body: Ok(result) }) => format!("{id:?} = {}", result.get()),
                 Ok(Message::Response { id, body: Err(error) }) => format!("{id:?} ! {}", error.get()),
-                Ok(Message::Request { id, method }) => format!("{} asks {method}", id.get()),
+                Ok(Message::Request { id, method, .. }) => format!("{} asks {method}", id.get()),
                 Ok(Message::Notification { method, .. }) => format!("tells {method}"),
                 Err(malformed) => format!("malformed, of {:?}", malformed.request.map(|id| id.0)),
             });

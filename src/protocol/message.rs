@@ -3,6 +3,7 @@
 use crate::prelude::*;
 use crate::text::text;
 
+use super::capabilities::Capabilities;
 use super::handshake::Implementation;
 use super::header;
 use super::json::{Object, on_one_line, push_string};
@@ -36,6 +37,8 @@ pub struct Dialect<'a> {
     pub revision: Revision,
     /// What the client says it is.
     pub client: &'a Implementation,
+    /// What it declares that a server may ask of it.
+    pub capabilities: &'a Capabilities,
     /// How much the server is to log, where each request says so.
     pub log_level: Option<LogLevel>,
     /// Whether the server may make a task of this request, where each request says so.
@@ -43,6 +46,21 @@ pub struct Dialect<'a> {
 }
 
 impl Dialect<'_> {
+    /// What the client declares: what its host answers, and that it follows tasks.
+    fn push_capabilities(self, out: &mut Vec<u8>) {
+        if !self.tasks {
+            return push(out, self.capabilities.as_str());
+        }
+        push(out, "{");
+        push(out, TASKS);
+        let members = self.capabilities.members();
+        if !members.is_empty() {
+            push(out, ",");
+            push(out, members);
+        }
+        push(out, "}");
+    }
+
     /// A finished message.
     pub(super) fn outgoing(
         self,
@@ -123,7 +141,7 @@ impl Params {
             push_string(out, dialect.revision.as_str());
             push(out, ",");
             push_name(out, CAPABILITIES);
-            push(out, if dialect.tasks { TASKS } else { "{}" });
+            dialect.push_capabilities(out);
             push(out, ",");
             push_name(out, CLIENT);
             dialect.client.push(out);
@@ -161,8 +179,8 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The members of `_meta` that only the client itself may write.
 pub const OWN_META: [&str; 4] = [VERSION, CAPABILITIES, CLIENT, LOG_LEVEL];
 
-/// The capabilities of a client that can follow tasks.
-const TASKS: &str = "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+/// The capability of a client that can follow tasks.
+const TASKS: &str = "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}";
 
 /// A `tools/call` request. `tool` is the tool's whole entry, if it wants arguments as headers too.
 pub fn tools_call(id: RequestId, call: &Invocation, dialect: Dialect<'_>, tool: Option<&str>) -> Outgoing {
@@ -207,8 +225,7 @@ pub fn list(id: RequestId, listing: Listing, cursor: Option<&str>, dialect: Dial
 }
 
 /// The `server/discover` request: what a server of 2026-07-28 knows, and an older one does not.
-pub fn discover(id: RequestId, client: &Implementation) -> Outgoing {
-    let dialect = Dialect { revision: Revision::LATEST, client, log_level: None, tasks: false };
+pub fn discover(id: RequestId, dialect: Dialect<'_>) -> Outgoing {
     let mut params = Params::of(request("server/discover", id, 384));
     params.meta(dialect, None, None);
     dialect.outgoing(params.end(), "server/discover", Some(id))
@@ -307,7 +324,8 @@ mod tests {
 
     fn of(revision: Revision) -> Dialect<'static> {
         static CLIENT: Implementation = Implementation { name: String::new(), version: String::new() };
-        Dialect { revision, client: &CLIENT, log_level: None, tasks: false }
+        let capabilities = &Capabilities::NONE;
+        Dialect { revision, client: &CLIENT, capabilities, log_level: None, tasks: false }
     }
 
     #[test]
@@ -336,7 +354,7 @@ mod tests {
             list(RequestId(1), Listing::Resources, Some("a\n\"b"), old),
             list(RequestId(1), Listing::ResourceTemplates, None, new),
             list(RequestId(1), Listing::Prompts, Some("a\n\"b"), new),
-            discover(RequestId(1), new.client),
+            discover(RequestId(1), new),
             of_task("tasks/result", RequestId(1), "a\n\"b", old),
             of_task("tasks/get", RequestId(1), "a\n\"b", new),
             cancelled(RequestId(1), "deadline", old),
@@ -366,9 +384,12 @@ mod tests {
         };
         let of_call = |task| text(tools_call(RequestId(7), &call(task), new, None));
         assert!(
-            of_call(Some(1)).contains(&format!("\"io.modelcontextprotocol/clientCapabilities\":{TASKS}"))
+            of_call(Some(1)).contains(&format!("\"io.modelcontextprotocol/clientCapabilities\":{{{TASKS}}}"))
         );
         assert!(of_call(None).contains("\"io.modelcontextprotocol/clientCapabilities\":{}"));
+        let capabilities = &Capabilities::read(r#"{"roots":{"a":1}}"#);
+        let both = text(tools_call(RequestId(7), &call(Some(1)), Dialect { capabilities, ..new }, None));
+        assert!(both.contains(&format!("Capabilities\":{{{TASKS},\"roots\":{{\"a\":1}}}}")), "{both}");
         let get = of_task("tasks/get", RequestId(7), "t-1", new);
         assert!(get.headers.contains(&("Mcp-Name".to_owned(), "t-1".to_owned())));
         assert!(text(get).contains(TASKS));
@@ -387,7 +408,9 @@ mod tests {
             task: None,
             continuation: Some(object(r#"{"requestState":"s\u0041"}"#)),
         };
-        let dialect = Dialect { client: &client, log_level: Some(LogLevel::Info), ..of(Revision::LATEST) };
+        let capabilities = &Capabilities::read(r#"{"roots":{}}"#);
+        let log_level = Some(LogLevel::Info);
+        let dialect = Dialect { client: &client, capabilities, log_level, ..of(Revision::LATEST) };
         let message = tools_call(RequestId(7), &call, dialect, None);
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = [named("Mcp-Method", "tools/call"), named("Mcp-Name", "=?base64?cMOp?=")];
@@ -395,7 +418,7 @@ mod tests {
             (message.headers.as_slice(), message.revision),
             (&headers[..], Some(Revision::V2026_07_28))
         );
-        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}"#;
         let logging = r#","io.modelcontextprotocol/logLevel":"info""#;
         assert_eq!(
             text(message),
@@ -404,7 +427,7 @@ mod tests {
             )
         );
         assert_eq!(
-            text(discover(RequestId(1), &client)),
+            text(discover(RequestId(1), Dialect { log_level: None, ..dialect })),
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}}}"#)
         );
     }

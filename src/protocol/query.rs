@@ -160,13 +160,19 @@ impl Query {
 
 #[cfg(test)]
 mod tests {
+    use super::super::capabilities::Capabilities;
     use super::super::handshake::Implementation;
     use super::super::revision::Revision;
     use super::*;
 
     const CLIENT: &Implementation = &Implementation { name: String::new(), version: String::new() };
-    const OLD: Dialect<'_> =
-        Dialect { revision: Revision::V2025_11_25, client: CLIENT, log_level: None, tasks: false };
+    const OLD: Dialect<'_> = Dialect {
+        revision: Revision::V2025_11_25,
+        client: CLIENT,
+        capabilities: &Capabilities::NONE,
+        log_level: None,
+        tasks: false,
+    };
     const NEW: Dialect<'_> = Dialect { revision: Revision::V2026_07_28, ..OLD };
 
     fn text(query: &Query, dialect: Dialect<'_>) -> String {

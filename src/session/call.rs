@@ -5,10 +5,12 @@
 //! - A call comes back from there only by [`HandedOver::retry`], which consumes a [`Permit`]: proof
 //!   that the attempt did not run, or a grant of the caller's.
 //! - Or by [`HandedOver::go_on`], which consumes what the server [`Asked`] for in its answer to that attempt.
+//! - Or, once what the server asked for is gathered, by [`Suspended::go_on`], which consumes all of it.
 //! - [`Doubt`], once there, stays: an attempt that may have run is never forgotten (promise P3).
 
 use core::time::Duration;
 
+use crate::host::Hosted;
 use crate::prelude::*;
 use crate::protocol::json::{self, Object, Raw};
 use crate::protocol::jsonrpc::RequestId;
@@ -16,6 +18,7 @@ use crate::protocol::message::{self, Dialect, Invocation, Outgoing};
 
 use crate::text::text;
 
+use super::inputs::Inputs;
 use super::policy::{Permit, Spent};
 use super::time::Instant;
 use super::verdict::{Attempt, CallId, Cause, NotExecuted, Outcome, Stage, UnknownOutcome, Verdict};
@@ -58,6 +61,8 @@ pub enum State {
     Ready(Ready),
     /// With the transport, or beyond.
     HandedOver(HandedOver),
+    /// Answered by a question, whose answer it waits for.
+    Suspended(Suspended),
     /// Between two states, within one function.
     Moving,
 }
@@ -91,6 +96,10 @@ pub enum Poll {
     /// The question is out.
     Out,
 }
+
+/// A call that the server suspended until it has what it asked for. Before that there is nothing to send.
+#[derive(Debug)]
+pub struct Suspended(Hosted<(Box<Invocation>, Inputs)>);
 
 /// What is known of the task that a call may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,9 +209,34 @@ impl HandedOver {
         }
     }
 
+    /// Suspends the call, as the server did; leaves it as it is if nothing was kept of it.
+    pub(super) fn suspend(mut self, inputs: Inputs) -> Result<Suspended, Self> {
+        let kept = self.kept.take();
+        let suspended = kept.and_then(|invocation| Hosted::new(|| (invocation, inputs)));
+        suspended.map(Suspended).ok_or(self)
+    }
+
     /// Makes the call ready again, for one more attempt; as it is if nothing was kept for one.
     pub fn retry(mut self, _spent: Permit) -> Result<Ready, Self> {
         self.kept.take().map(Ready).ok_or(self)
+    }
+}
+
+impl Suspended {
+    /// What it waits for.
+    pub(super) fn inputs(&mut self) -> &mut Inputs {
+        &mut self.0.1
+    }
+
+    /// Makes the call ready to go on with what the server asked for; as it is if something of that is missing.
+    /// As with [`HandedOver::go_on`], the next attempt is no replay.
+    pub fn go_on(self) -> Result<Ready, Self> {
+        let Some(continuation) = self.0.1.continuation() else {
+            return Err(self);
+        };
+        let (mut invocation, _) = self.0.into_inner();
+        invocation.continuation = Some(continuation);
+        Ok(Ready(invocation))
     }
 }
 
@@ -238,7 +272,7 @@ impl Call {
         let invocation = match &self.state {
             State::Ready(ready) => Some(&ready.0),
             State::HandedOver(handed_over) => handed_over.kept.as_ref(),
-            State::Moving => None,
+            State::Suspended(_) | State::Moving => None,
         };
         invocation.is_some_and(|invocation| invocation.continuation.is_some())
     }
@@ -247,6 +281,7 @@ impl Call {
     pub fn stage(&self) -> Stage {
         let now = match &self.state {
             State::HandedOver(handed_over) => handed_over.stage,
+            State::Suspended(_) => Stage::Answered,
             State::Ready(_) | State::Moving => Stage::Waiting,
         };
         self.doubt.as_ref().map_or(now, |doubt| doubt.stage.max(now))
@@ -256,7 +291,7 @@ impl Call {
     pub fn attempt(&self) -> Option<Attempt> {
         match &self.state {
             State::HandedOver(handed_over) => Some(handed_over.attempt),
-            State::Ready(_) | State::Moving => None,
+            State::Ready(_) | State::Suspended(_) | State::Moving => None,
         }
     }
 
@@ -264,7 +299,7 @@ impl Call {
     pub fn task(&self) -> Task {
         match &self.state {
             State::HandedOver(handed_over) => handed_over.task.clone(),
-            State::Ready(_) | State::Moving => Task::No,
+            State::Ready(_) | State::Suspended(_) | State::Moving => Task::No,
         }
     }
 
@@ -272,7 +307,7 @@ impl Call {
     pub fn poll(&self) -> Poll {
         match &self.state {
             State::HandedOver(handed_over) => handed_over.poll,
-            State::Ready(_) | State::Moving => Poll::No,
+            State::Ready(_) | State::Suspended(_) | State::Moving => Poll::No,
         }
     }
 

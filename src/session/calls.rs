@@ -377,6 +377,9 @@ impl Session {
                 Err(handed_over) => call.state = State::HandedOver(handed_over),
             }
         }
+        if may_go_on && self.ask_for_inputs(now, id, &json) {
+            return;
+        }
         self.answer_leaves_unknown(now, id, request, Cause::InputRequired(json));
     }
 
@@ -419,8 +422,9 @@ impl Session {
 
     /// Ends a call, which is out of `calls` already: its one verdict is given, and what may still come
     /// for it is noted.
-    fn end(&mut self, call: Call, ending: Ending) {
+    pub(super) fn end(&mut self, call: Call, ending: Ending) {
         let id = call.id;
+        self.withdraw_of(id);
         self.timers.remove(call.deadline, Timer::Call(id));
         if matches!(call.state, State::Ready(_)) {
             self.queue.retain(|queued| *queued != Queued::Call(id));

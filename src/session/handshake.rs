@@ -86,7 +86,7 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.offered = Some(offer);
         }
-        let message = handshake::initialize(request, &self.options.client, offer);
+        let message = handshake::initialize(request, self.options.dialect(offer, None));
         self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 
@@ -101,7 +101,7 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&generation) {
             connection.probes += 1;
         }
-        let message = message::discover(request, &self.options.client);
+        let message = message::discover(request, self.options.dialect(Revision::LATEST, None));
         self.send(Receipt { generation, what: What::Request(request) }, message);
     }
 

@@ -87,7 +87,7 @@ impl Session {
     fn message(&mut self, arrival: &Arrival<'_>, message: Result<Message<'_>, Malformed>) {
         match message {
             Ok(Message::Response { id, body }) => self.response(arrival, id, body),
-            Ok(Message::Request { id, method }) => self.request(arrival, id, &method),
+            Ok(Message::Request { id, method, params }) => self.request(arrival, id, &method, params),
             Ok(Message::Notification { method, params }) => self.notification(arrival, method, params),
             Err(malformed) => self.malformed(arrival, malformed),
         }
@@ -214,7 +214,7 @@ impl Session {
     pub(super) fn attempt_out(&mut self, call: CallId) -> Option<&mut HandedOver> {
         match &mut self.calls.get_mut(&call)?.state {
             State::HandedOver(handed_over) => Some(handed_over),
-            State::Ready(_) | State::Moving => None,
+            State::Ready(_) | State::Suspended(_) | State::Moving => None,
         }
     }
 
@@ -362,8 +362,8 @@ impl Session {
         self.sweep_connections();
     }
 
-    /// A request of the server's. No capability is declared, so that all but `ping` are refused.
-    fn request(&mut self, arrival: &Arrival<'_>, id: Raw<'_>, method: &str) {
+    /// A request of the server's. All but `ping`, and what the host declared that it answers, are refused.
+    fn request(&mut self, arrival: &Arrival<'_>, id: Raw<'_>, method: &str, params: Option<Raw<'_>>) {
         // It would be sent back, many times over, and kept until then.
         if id.get().len() > LONGEST_ID {
             return self.events.diagnose("a request of the server's with too long an id");
@@ -371,6 +371,9 @@ impl Session {
         let revision = self.revision(arrival.generation);
         if revision.is_some_and(Revision::is_modern) {
             return self.events.diagnose("a request of the server's, which the revision does not have");
+        }
+        if self.ask_host(arrival.generation, arrival.channel, id, method, params) {
+            return;
         }
         self.control(arrival.generation, message::answer(id.get(), method, revision));
         if method != "ping" {
@@ -394,7 +397,10 @@ impl Session {
             "notifications/subscriptions/acknowledged" => {
                 return self.acknowledged(arrival.generation, arrival.channel, params);
             }
-            "notifications/cancelled" => self.cancelled_by_server(arrival.generation, params),
+            "notifications/cancelled" => {
+                self.cancelled_by_server(arrival.generation, params);
+                self.question_cancelled(arrival.generation, params);
+            }
             _ => self.lists.notified(&method),
         }
         let params = params.map(|params| params.get().to_owned());

@@ -200,6 +200,7 @@ impl Session {
         self.actions.retain(|action| !matches!(action, Action::Send { .. }));
         self.link = Link::Down;
         for generation in generations {
+            self.withdraw_on(generation);
             self.disconnect(generation);
         }
     }
@@ -332,6 +333,7 @@ impl Session {
         if connection.is_some_and(|connection| !connection.subscribed.is_empty()) {
             self.unsubscribed(Some(closed()));
         }
+        self.withdraw_on(generation);
         self.actions.retain(
             |action| !matches!(action, Action::Send { receipt, .. } if receipt.generation == generation),
         );

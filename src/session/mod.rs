@@ -15,6 +15,8 @@
 //! | `handshake` | of which era a server is, and which revision is agreed on |
 //! | `sent` | messages that were given out, and what became of them |
 //! | `inbound` | what arrives, and whom it concerns |
+//! | [`interaction`] | what the server asks of the host, and where the answer goes |
+//! | `inputs` | what a suspended call waits for |
 //! | [`reads`] | lists, resources, prompts and the like |
 //! | `lists` | lists page by page, and while they are fresh |
 //! | `news` | news that the caller asked for |
@@ -27,6 +29,7 @@
 pub mod call;
 pub mod event;
 pub mod evidence;
+pub mod interaction;
 pub mod policy;
 pub mod reads;
 pub mod recovery;
@@ -37,6 +40,7 @@ pub mod verdict;
 mod calls;
 mod handshake;
 mod inbound;
+mod inputs;
 mod keys;
 mod link;
 mod lists;
@@ -48,6 +52,7 @@ mod timers;
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::host::Hosted;
 use crate::prelude::*;
 use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
@@ -59,6 +64,7 @@ use call::Call;
 pub use calls::ToolCall;
 use event::{Event, Events};
 use handshake::Era;
+use interaction::{AskId, Question, Questions};
 use keys::Keys;
 use link::{Connection, Link};
 use lists::Lists;
@@ -137,6 +143,18 @@ pub enum Action {
     },
     /// Tell a caller.
     Resolve(Resolution),
+    /// Ask the host; tell [`Session::answered`].
+    Ask {
+        /// To be handed back with the answer.
+        asked: AskId,
+        /// The question.
+        question: Question,
+    },
+    /// Stop asking: nobody waits for the answer any more.
+    Withdraw {
+        /// Which question.
+        asked: AskId,
+    },
 }
 
 /// Which message a `send` was about.
@@ -286,6 +304,8 @@ pub struct Session {
     queue: Vec<Queued>,
     timers: Timers,
     actions: Vec<Action>,
+    /// None where there is nobody to ask.
+    questions: Option<Hosted<Questions>>,
     keys: Keys,
     unsettled: Unsettled,
     events: Events,
@@ -319,11 +339,13 @@ impl Session {
             queue: Vec::new(),
             timers: Timers::default(),
             actions: Vec::new(),
+            questions: Hosted::new(Questions::default),
             keys: Keys::default(),
             unsettled: Unsettled::new(limits.events, limits.message_bytes, limits.cause_bytes),
             events: Events::new(limits.events, limits.message_bytes),
             options,
         }
+        .with_capabilities()
     }
 
     /// What is to be done next. Whoever takes an [`Action::Send`] has been handed its message.
@@ -428,7 +450,9 @@ impl Session {
         if !core::mem::replace(&mut self.open, false) {
             return;
         }
-        self.actions.retain(|action| matches!(action, Action::Resolve(_) | Action::Disconnect { .. }));
+        self.actions.retain(|action| {
+            !matches!(action, Action::Connect { .. } | Action::Send { .. } | Action::Abandon { .. })
+        });
         self.queue.clear();
         self.drop_connections();
         self.close_calls();

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::prelude::*;
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::Implementation;
 use crate::protocol::message::Dialect;
 use crate::protocol::query::LogLevel;
@@ -125,6 +126,8 @@ pub struct Options {
     pub limits: Limits,
     /// What the client says it is.
     pub client: Implementation,
+    /// What the host answers that servers ask.
+    pub capabilities: Capabilities,
 }
 
 impl Default for Options {
@@ -155,6 +158,7 @@ impl Default for Options {
                 name: "noreplay".to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
+            capabilities: Capabilities::NONE,
         }
     }
 }
@@ -186,7 +190,8 @@ impl Spent {
 impl Options {
     /// How messages are put in a revision.
     pub(super) fn dialect(&self, revision: Revision, log_level: Option<LogLevel>) -> Dialect<'_> {
-        Dialect { revision, client: &self.client, log_level, tasks: false }
+        let capabilities = &self.capabilities;
+        Dialect { revision, client: &self.client, capabilities, log_level, tasks: false }
     }
 
     /// Whether the earlier attempt, refuted by this proof, may be followed by one more.

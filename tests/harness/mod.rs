@@ -13,6 +13,7 @@ use noreplay::protocol::list::{Entry, Listing};
 use noreplay::protocol::revision::Revision;
 use noreplay::session::event::Event;
 use noreplay::session::evidence::SendError;
+use noreplay::session::interaction::{AskId, Question};
 use noreplay::session::policy::{Options, Protocol};
 use noreplay::session::reads::{Answer, Read};
 use noreplay::session::time::Instant;
@@ -59,6 +60,9 @@ pub struct Bench {
     pub made: BTreeMap<CallId, ToolCall>,
     pub verdicts: BTreeMap<CallId, Verdict>,
     pub resolutions: Vec<Resolution>,
+    /// What the host was asked, in order, and what it need not answer any more.
+    pub asked: Vec<(AskId, Question)>,
+    pub withdrawn: Vec<AskId>,
     /// The lists that were read, and the reads that failed.
     pub lists: Vec<(Ticket, Result<Vec<Entry>, ReadError>)>,
 }
@@ -88,6 +92,8 @@ impl Bench {
             made: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             resolutions: Vec::new(),
+            asked: Vec::new(),
+            withdrawn: Vec::new(),
             lists: Vec::new(),
         }
     }
@@ -133,6 +139,12 @@ impl Bench {
                         }
                     }
                     self.resolutions.push(resolution);
+                }
+                Action::Ask { asked, question } => self.asked.push((asked, question)),
+                Action::Withdraw { asked } => {
+                    assert!(!self.withdrawn.contains(&asked), "withdrawn twice: {asked:?}");
+                    assert!(self.asked.iter().any(|(known, _)| *known == asked), "never asked: {asked:?}");
+                    self.withdrawn.push(asked);
                 }
             }
         }

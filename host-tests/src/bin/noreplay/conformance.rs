@@ -8,8 +8,10 @@ use host_tests::{Http, Outcome, Runtime, verdict};
 use crate::{Exit, Failure, print};
 
 mod plan;
+mod user;
 
 use plan::Plan;
+use user::User;
 
 /// The arguments of `conformance`.
 #[derive(Args)]
@@ -33,12 +35,19 @@ fn server(url: &str) -> Result<Server, String> {
 impl Conformance {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let Server { url, http } = self.server;
-        let client = Runtime::built_http()?.client_over(http);
+        let plan = Plan::from_environment();
+        // Where the server is to ask a user, there is one.
+        let runtime = if plan.has_user() {
+            Runtime::built_interactive_http()?.answered_by(User)
+        } else {
+            Runtime::built_http()?
+        };
+        let client = runtime.client_over(http);
         let session = client.session(url, client.default_options().await?).await?;
         let listed = session.list_tools().await?;
         print(&verdict::tools(&listed).to_string())?;
         let mut exit = if listed.is_ok() { Exit::Ok } else { Exit::Failure };
-        let mut calls = Plan::from_environment().calls(&listed.unwrap_or_default());
+        let mut calls = plan.calls(&listed.unwrap_or_default());
         // What is suspended goes on after all others: nothing of it may show in them.
         while !calls.is_empty() {
             let mut suspended = Vec::new();

@@ -13,6 +13,8 @@ pub(super) enum Plan {
     ListOnly,
     /// Each tool once, with arguments that fit its schema.
     Each,
+    /// The same, with a user whom the server may ask.
+    EachWithUser,
     /// These calls.
     Named(Vec<Named>),
     /// A tool gives back the schema of another, by which the suite sees what became of it.
@@ -65,6 +67,7 @@ impl Plan {
         match scenario {
             "json-schema-ref-no-deref" => Plan::ListOnly,
             "json-schema-2020-12-preservation" => Plan::EchoSchema,
+            "elicitation-sep1034-client-defaults" => Plan::EachWithUser,
             _ => match serde_json::from_str::<Context>(context) {
                 Ok(context) => Plan::Named(context.tool_calls),
                 Err(_) => Plan::Each,
@@ -72,10 +75,15 @@ impl Plan {
         }
     }
 
+    /// Whether the server is to ask a user.
+    pub(super) fn has_user(&self) -> bool {
+        matches!(self, Plan::EachWithUser)
+    }
+
     pub(super) fn calls(self, tools: &[Tool]) -> Vec<ToolCall> {
         match self {
             Plan::ListOnly => Vec::new(),
-            Plan::Each => tools.iter().map(call).collect(),
+            Plan::Each | Plan::EachWithUser => tools.iter().map(call).collect(),
             Plan::Named(calls) => calls
                 .into_iter()
                 .map(|Named { name, arguments }| ToolCall::new(name).arguments(arguments.get()))
