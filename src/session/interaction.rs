@@ -128,7 +128,7 @@ impl Session {
         };
         let out = channel.and_then(|channel| self.requests.get(&channel));
         let call = match out.filter(|out| out.generation == generation).map(|out| out.purpose) {
-            Some(Purpose::Late(_)) => {
+            Some(Purpose::Late(_) | Purpose::LateTask(_)) => {
                 self.refuse(generation, id, revision, INTERNAL_ERROR, CALL_ENDED);
                 return true;
             }
