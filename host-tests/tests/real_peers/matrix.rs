@@ -39,8 +39,20 @@ pub(crate) enum Feature {
     /// The server hears of the cancel, and stops.
     Stops,
     Progress,
+    /// How much the server logs is said to it.
+    Level,
     Log,
     Tools,
+    /// Listed, templates too, and read.
+    Resources,
+    /// Listed and filled in.
+    Prompts,
+    Complete,
+    Ping,
+    /// The server tells that a list has changed.
+    Changed,
+    /// The server tells that a resource has changed.
+    Updated,
     /// A task is fetched after the deadline of its call.
     Task,
     /// An answer whose stream broke is fetched, and the call not sent again.
@@ -48,7 +60,7 @@ pub(crate) enum Feature {
 }
 
 impl Feature {
-    const ALL: [Feature; 13] = [
+    const ALL: [Feature; 20] = [
         // In this order they are tried: the first two ask for faults of the first calls.
         Feature::Lost,
         Feature::Late,
@@ -59,8 +71,15 @@ impl Feature {
         Feature::Cancel,
         Feature::Stops,
         Feature::Progress,
+        Feature::Level,
         Feature::Log,
         Feature::Tools,
+        Feature::Resources,
+        Feature::Prompts,
+        Feature::Complete,
+        Feature::Ping,
+        Feature::Changed,
+        Feature::Updated,
         Feature::Task,
         Feature::Resume,
     ];
@@ -78,7 +97,14 @@ impl Feature {
             Feature::Stops => "stops",
             Feature::Progress => "progress",
             Feature::Log => "log",
+            Feature::Level => "level",
             Feature::Tools => "tools",
+            Feature::Resources => "resources",
+            Feature::Prompts => "prompts",
+            Feature::Complete => "complete",
+            Feature::Ping => "ping",
+            Feature::Changed => "changed",
+            Feature::Updated => "updated",
             Feature::Task => "task",
             Feature::Resume => "resume",
         }

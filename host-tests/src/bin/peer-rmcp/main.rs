@@ -11,6 +11,7 @@
 
 mod handler;
 mod http;
+mod tasks;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

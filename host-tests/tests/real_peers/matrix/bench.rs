@@ -48,7 +48,7 @@ pub(crate) enum Wire {
     /// The relay's log.
     Stdio(PathBuf),
     Http {
-        server: Server,
+        server: Box<Server>,
         proxy: FaultProxy,
     },
 }
@@ -74,7 +74,7 @@ impl Bench {
                     _ => proxy,
                 };
                 let url = proxy.url(server.path);
-                (Wire::Http { server, proxy }, over(&url), url)
+                (Wire::Http { server: Box::new(server), proxy }, over(&url), url)
             }
         };
         let session = session(&client, row, &url).await;
@@ -108,7 +108,14 @@ impl Bench {
             Feature::Stops => self.stops().await,
             Feature::Progress => self.progress().await,
             Feature::Log => self.log().await,
+            Feature::Level => self.level().await,
             Feature::Tools => self.tools().await,
+            Feature::Resources => self.resources().await,
+            Feature::Prompts => self.prompts().await,
+            Feature::Complete => self.complete().await,
+            Feature::Ping => self.ping().await,
+            Feature::Changed => self.changed().await,
+            Feature::Updated => self.updated().await,
             Feature::Task => self.task().await,
             Feature::Resume => self.resume().await,
         }
@@ -173,7 +180,7 @@ impl Bench {
         begin.await;
         server.kill().await;
         let port = server.address.port();
-        *server = self.row.peer().start(&self.folder, port).await.expect("it was there before");
+        **server = self.row.peer().start(&self.folder, port).await.expect("it was there before");
     }
 }
 

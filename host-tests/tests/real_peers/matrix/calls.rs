@@ -224,10 +224,15 @@ impl Bench {
 
     pub(super) async fn task(&mut self) -> Tried {
         let capabilities: Value = serde_json::from_str(&self.introduced.capabilities).unwrap_or_default();
-        if capabilities.get("tasks").is_none() {
+        let extension = &capabilities["extensions"]["io.modelcontextprotocol/tasks"];
+        let has = if self.row.is_modern() { extension } else { &capabilities["tasks"] };
+        if has.is_null() {
             return Err("it declares no tasks".into());
         }
-        let call = calling(("simulate-research-query", json!({ "topic": "replays" })));
+        let (call, said) = match self.row.server {
+            Server::Npm => (calling(("simulate-research-query", json!({ "topic": "replays" }))), "replays"),
+            _ => (self.takes(2_500), "waited 2500 ms"),
+        };
         let call = call.task(Duration::from_secs(60)).timeout(SHORT);
         let unknown = match made(&self.session, call).await {
             Ok(Outcome::UnknownOutcome(unknown)) if unknown.stage == Stage::Answering => unknown,
@@ -235,7 +240,11 @@ impl Bench {
         };
         let known = ended(self.session.reconcile(unknown.call, Duration::from_secs(30))).await;
         let result = ok(Ok(known.ok_or("it is not remembered")?))?;
-        if text(&result).contains("replays") { Ok(()) } else { Err(format!("another answer: {result:?}")) }
+        if !text(&result).contains(said) {
+            return Err(format!("another answer: {result:?}"));
+        }
+        let effects = self.effects(|effect| effect["arguments"]["ms"] == 2_500);
+        is_equal(effects, usize::from(self.row.server.keeps_a_ledger()))
     }
 
     /// The stream breaks behind what comes while the tool still runs.

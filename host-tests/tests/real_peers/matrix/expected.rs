@@ -8,41 +8,55 @@ use crate::servers::Server;
 pub(crate) enum Expected {
     Works,
     /// The server, or its SDK, does not have it.
-    Absent(Why),
+    Absent(Lack),
     /// The revision does not have it.
     NotInRevision,
 }
 
-/// Why something is not there. Each is a note below the table, in this order.
+/// What a server lacks where something does not work with it. Each is a note below the table, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    DoesNotStop,
-    NoSessions,
-    NoTasks,
-    NoEventIds,
+pub(crate) enum Lack {
+    Ledger,
+    Sessions,
+    Level,
+    Subscriptions,
+    Stream,
+    Tasks,
+    EventIds,
 }
 
-impl Why {
-    pub(crate) const ALL: [Why; 4] = [Why::DoesNotStop, Why::NoSessions, Why::NoTasks, Why::NoEventIds];
+impl Lack {
+    pub(crate) const ALL: [Lack; 7] = [
+        Lack::Ledger,
+        Lack::Sessions,
+        Lack::Level,
+        Lack::Subscriptions,
+        Lack::Stream,
+        Lack::Tasks,
+        Lack::EventIds,
+    ];
 
     /// The note.
     pub(crate) fn note(self) -> &'static str {
         match self {
-            Why::DoesNotStop => "its tools do not look at a cancel",
-            Why::NoSessions => {
-                "it keeps no sessions: what comes with another request does not reach the tool"
-            }
-            Why::NoTasks => "it declares no tasks",
-            Why::NoEventIds => "its streams have no event ids, or come all at once: nothing to resume",
+            Lack::Ledger => "it keeps no ledger, which would tell",
+            Lack::Sessions => "it keeps no sessions: what comes with another request does not reach the tool",
+            Lack::Level => "it answers `logging/setLevel` with -32601",
+            Lack::Subscriptions => "it answers `resources/subscribe` with -32601",
+            Lack::Stream => "it keeps no sessions, and so has nowhere to tell its news",
+            Lack::Tasks => "it declares no tasks",
+            Lack::EventIds => "its streams have no event ids, or come all at once: nothing to resume",
         }
     }
 
     /// What the failure of the attempt must hold.
     pub(crate) fn says(self) -> &'static str {
         match self {
-            Why::DoesNotStop | Why::NoSessions => "did not record that it was cancelled",
-            Why::NoTasks => "declares no tasks",
-            Why::NoEventIds => "nothing to resume",
+            Lack::Ledger | Lack::Sessions => "did not record that it was cancelled",
+            Lack::Level | Lack::Subscriptions => "-32601",
+            Lack::Stream => "no notifications/",
+            Lack::Tasks => "declares no tasks",
+            Lack::EventIds => "nothing to resume",
         }
     }
 }
@@ -52,14 +66,23 @@ pub(crate) fn expected(row: Row, feature: Feature) -> Expected {
     match (feature, row.server) {
         // There the end of the stream is the cancel, and no answer comes after it.
         (Feature::Late, _) if row.is_modern() && row.way == Way::Http => NotInRevision,
-        (Feature::Stops, Server::Npm) => Absent(Why::DoesNotStop),
+        (Feature::Stops, Server::Npm) => Absent(Lack::Ledger),
         (Feature::Stops, Server::TypeScript) if row.way == Way::Http && !row.is_modern() => {
-            Absent(Why::NoSessions)
+            Absent(Lack::Sessions)
         }
-        (Feature::Task, _) if row.revision != "2025-11-25" => NotInRevision,
-        (Feature::Task, server) if server != Server::Npm => Absent(Why::NoTasks),
+        (Feature::Level, Server::Python) if !row.is_modern() => Absent(Lack::Level),
+        (Feature::Updated, Server::Python) if !row.is_modern() => Absent(Lack::Subscriptions),
+        (Feature::Changed | Feature::Updated, Server::TypeScript)
+            if row.way == Way::Http && !row.is_modern() =>
+        {
+            Absent(Lack::Stream)
+        }
+        (Feature::Task, _) if row.revision < "2025-11-25" => NotInRevision,
+        (Feature::Task, Server::Npm) => Works,
+        (Feature::Task, Server::Rmcp) if row.is_modern() => Works,
+        (Feature::Task, _) => Absent(Lack::Tasks),
         (Feature::Resume, _) if row.is_modern() || row.way != Way::Http => NotInRevision,
-        (Feature::Resume, Server::Python | Server::TypeScript) => Absent(Why::NoEventIds),
+        (Feature::Resume, Server::Python | Server::TypeScript) => Absent(Lack::EventIds),
         _ => Works,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::expected::{Expected, Why};
+use super::expected::{Expected, Lack};
 use super::rows::Row;
 use super::{Feature, Outcome};
 
@@ -28,7 +28,7 @@ pub(super) fn markdown(tried: &[Outcome]) -> String {
         let _ = writeln!(table, "| {} | {way} | {revisions} | {} |", first.row.made_of(), cells.join(" | "));
     }
     table.push('\n');
-    for (number, why) in (1..).zip(Why::ALL) {
+    for (number, why) in (1..).zip(Lack::ALL) {
         let _ = writeln!(table, "{number}. {}", why.note());
     }
     table
@@ -39,7 +39,7 @@ fn cell(expected: &Expected) -> String {
         Expected::Works => "✓".into(),
         Expected::NotInRevision => "—".into(),
         Expected::Absent(why) => {
-            let number = Why::ALL.iter().position(|other| other == why).map_or(0, |index| index + 1);
+            let number = Lack::ALL.iter().position(|other| other == why).map_or(0, |index| index + 1);
             format!("no {number}")
         }
     }
