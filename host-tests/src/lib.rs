@@ -29,6 +29,7 @@
 //!   on command;
 //!   [`ledger::http`] is the same on a socket, and [`fault_proxy`] cuts connections to any server.
 //! - [`check`] holds a component against the contract, [`check::transport`] a transport.
+//! - [`output_schema`] holds answers against what their tools say of them.
 //! - [`verdict`] writes what became of a call as JSON.
 //!
 //! Unix only: child processes are ended by process group.
@@ -42,6 +43,7 @@ pub mod fault_proxy;
 pub mod host;
 mod instance;
 pub mod ledger;
+pub mod output_schema;
 pub mod runtime;
 mod tool_call;
 pub mod transport;

@@ -68,6 +68,21 @@ async fn an_older_server_is_asked_once() {
     }
 }
 
+/// -32001 was an error of the newer revision in its drafts, and is what older servers say of a session that they
+/// do not know: it says nothing of a server.
+#[tokio::test(start_paused = true)]
+async fn an_error_that_servers_of_both_kinds_send_is_of_none() {
+    for code in [-32000, -32001, -32002, -32003, -32004, -32601] {
+        let error = Step::Error { code, message: "no".into(), data: None };
+        let server = LedgerServer::new().always("server/discover", [error]);
+        let session = session(&server).await;
+        assert!(matches!(call(&session, pay()).await, Ok(Outcome::Ok(_))), "{code}");
+        let handshake = ["server/discover", "initialize", "notifications/initialized", "tools/call"];
+        assert_eq!(server.wire().methods(1), handshake, "{code}");
+        assert_eq!(server.ledger().count("pay"), 1, "{code}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_caller_says_which_revision() {
     let server = LedgerServer::new();

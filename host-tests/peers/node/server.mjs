@@ -1,10 +1,11 @@
-// A server on the official TypeScript SDK, version 2, whose tools leave a trace, over HTTP. It serves
-// both eras on one URL, and keeps no sessions.
+// A server on the official TypeScript SDK, version 2, whose tools leave a trace. It serves both eras; over
+// HTTP on one URL, without sessions.
 //
 // It offers what `peers/python/server.py` offers. Every tool with an effect appends one line to the
 // file named by the environment variable LEDGER and syncs it: what stands there has happened, whatever
 // the client was told.
 //
+//     server.mjs stdio
 //     server.mjs [PORT]     0, the default, takes a free port; the URL is the first line on stdout
 
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
@@ -12,7 +13,8 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { localhostHostValidation, toNodeHandler } from "@modelcontextprotocol/node";
-import { McpServer, createMcpHandler, fromJsonSchema } from "@modelcontextprotocol/server";
+import { McpServer, ResourceTemplate, createMcpHandler, fromJsonSchema } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
 // Appends one effect in a single write, so that overlapping calls cannot mix their lines.
 function record(tool, args) {
@@ -37,8 +39,18 @@ function text(text, isError = false) {
   return { content: [{ type: "text", text }], isError };
 }
 
+const STILL = "peer://still";
+
+// Over HTTP each request has a server of its own: what the tools change of it is kept here.
+let isGrown = false;
+// Over HTTP whoever subscribes is told by this.
+let told;
+
 function peer() {
-  const server = new McpServer({ name: "peer-typescript", version: "1.0.0" });
+  const server = new McpServer(
+    { name: "peer-typescript", version: "1.0.0" },
+    { capabilities: { completions: {}, logging: {}, resources: { subscribe: true } } },
+  );
   const tool = (name, description, properties, run, annotations) =>
     server.registerTool(name, { description, inputSchema: takes(properties), annotations }, run);
 
@@ -59,6 +71,47 @@ function peer() {
     record("slow", { ms });
     return text(`waited ${ms} ms`);
   });
+  const progress = async (context, progress, total) => {
+    const progressToken = context.mcpReq._meta?.progressToken;
+    if (progressToken === undefined) return;
+    await context.mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total } });
+  };
+  tool("wait", "Begins, and records that it was cancelled, if it was.", { ms: "integer" }, async ({ ms }, context) => {
+    await progress(context, 1);
+    try {
+      await sleep(ms, undefined, { signal: context.mcpReq.signal });
+    } catch (cancelled) {
+      record("cancelled", {});
+      throw cancelled;
+    }
+    return text(`waited ${ms} ms`);
+  });
+  tool("steps", "Reports its progress. No effect.", { number: "integer" }, async ({ number }, context) => {
+    for (let step = 1; step <= number; step++) await progress(context, step, number);
+    return text(`took ${number} steps`);
+  });
+  tool("log", "Logs the text. No effect.", { text: "string" }, async (args, context) => {
+    await context.mcpReq.log("info", args.text);
+    return text("logged");
+  });
+  const grown = () => tool("grown", "Was added. No effect.", {}, () => text("grown"));
+  if (isGrown) grown();
+  tool("grow", "Adds a tool, and tells whoever wants to know. No effect.", {}, () => {
+    if (!isGrown) {
+      isGrown = true;
+      grown();
+    }
+    told?.toolsChanged();
+    return text("grown");
+  });
+  tool("touch", "Tells that a resource has changed. No effect.", {}, async () => {
+    told?.resourceUpdated(STILL);
+    await server.server.sendResourceUpdated({ uri: STILL });
+    return text("touched");
+  });
+  tool("big", "Answers with that many characters. No effect.", { bytes: "integer" }, ({ bytes }) =>
+    text("x".repeat(bytes)),
+  );
   tool("fail", "Has its effect, then reports a failure of the tool.", {}, () => {
     record("fail", {});
     return text("failed after the effect", true);
@@ -68,14 +121,36 @@ function peer() {
     record("die", {});
     process.exit(1);
   });
+
+  const contents = (uri, text) => ({ contents: [{ uri: uri.href, mimeType: "text/plain", text }] });
+  server.registerResource("still", STILL, { mimeType: "text/plain" }, (uri) => contents(uri, "still here"));
+  const numbers = new ResourceTemplate("peer://numbers/{number}", { list: undefined });
+  server.registerResource("numbers", numbers, { mimeType: "text/plain" }, (uri, { number }) =>
+    contents(uri, `number ${number}`),
+  );
+  server.registerPrompt("greet", { argsSchema: takes({ name: "string" }) }, ({ name }) => ({
+    messages: [{ role: "user", content: { type: "text", text: `Greet ${name}.` } }],
+  }));
+  server.server.setRequestHandler("completion/complete", ({ params }) => ({
+    completion: { values: ["ada", "alan", "grace"].filter((name) => name.startsWith(params.argument.value)) },
+  }));
+  // Up to 2025-11-25. Whoever is there is told, subscribed or not.
+  server.server.setRequestHandler("resources/subscribe", () => ({}));
   return server;
 }
 
-const handle = toNodeHandler(createMcpHandler(peer));
-const hostIsLocal = localhostHostValidation();
-const http = createServer((request, response) => {
-  if (hostIsLocal(request, response)) handle(request, response);
-});
-http.listen(Number(process.argv[2] ?? 0), "127.0.0.1", () => {
-  console.log(`http://127.0.0.1:${http.address().port}/mcp`);
-});
+function http(port) {
+  const handler = createMcpHandler(peer);
+  told = handler.notify;
+  const handle = toNodeHandler(handler);
+  const hostIsLocal = localhostHostValidation();
+  const http = createServer((request, response) => {
+    if (hostIsLocal(request, response)) handle(request, response);
+  });
+  http.listen(port, "127.0.0.1", () => {
+    console.log(`http://127.0.0.1:${http.address().port}/mcp`);
+  });
+}
+
+if (process.argv[2] === "stdio") serveStdio(peer);
+else http(Number(process.argv[2] ?? 0));

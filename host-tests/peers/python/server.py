@@ -1,4 +1,4 @@
-"""A server on the official Python SDK whose tools leave a trace.
+"""A server on the official Python SDK whose tools leave a trace, with a little of all else that a server may have.
 
 Every tool with an effect appends one line to the file named by the environment variable LEDGER and
 syncs it: what stands there has happened, whatever the client was told.
@@ -11,14 +11,19 @@ import json
 import os
 import socket
 import sys
+import warnings
 from typing import Any
 
 import anyio
 import uvicorn
-from mcp import MCPError
+from mcp import MCPDeprecationWarning, MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import Completion, ToolAnnotations
+
+# Logging is of the revisions before 2026-07-28, which are spoken here too.
+warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 server = MCPServer("peer-python", version="1.0.0", log_level="ERROR")
 
@@ -57,6 +62,50 @@ async def slow(ms: int) -> str:
 
 
 @server.tool()
+async def wait(ms: int, context: Context) -> str:
+    """Says that it has begun, and takes its time. Its only effect is to record that it was cancelled, if it was."""
+    await context.report_progress(1)
+    try:
+        await anyio.sleep(ms / 1000)
+    except anyio.get_cancelled_exc_class():
+        record("cancelled")
+        raise
+    return f"waited {ms} ms"
+
+
+@server.tool()
+async def steps(number: int, context: Context) -> str:
+    """Reports its progress. No effect."""
+    for step in range(1, number + 1):
+        await context.report_progress(step, number)
+    return f"took {number} steps"
+
+
+@server.tool()
+async def log(text: str, context: Context) -> str:
+    """Logs the text. No effect."""
+    await context.info(text)
+    return "logged"
+
+
+@server.tool()
+async def grow(context: Context) -> str:
+    """Adds a tool, and tells whoever wants to know. No effect."""
+    server.add_tool(echo, name="grown")
+    await context.notify_tools_changed()
+    await context.session.send_tool_list_changed()
+    return "grown"
+
+
+@server.tool()
+async def touch(context: Context) -> str:
+    """Tells whoever subscribed to it that a resource has changed. No effect."""
+    await context.notify_resource_updated(STILL)
+    await context.session.send_resource_updated(STILL)
+    return "touched"
+
+
+@server.tool()
 def fail() -> str:
     """Has its effect, then reports a failure of the tool."""
     record("fail")
@@ -87,6 +136,33 @@ def die() -> str:
     """Has its effect, then ends the process before an answer."""
     record("die")
     os._exit(1)
+
+
+STILL = "peer://still"
+
+
+@server.resource(STILL, mime_type="text/plain")
+def still() -> str:
+    """A resource."""
+    return "still here"
+
+
+@server.resource("peer://numbers/{number}", mime_type="text/plain")
+def numbers(number: str) -> str:
+    """As many resources as there are numbers."""
+    return f"number {number}"
+
+
+@server.prompt()
+def greet(name: str) -> str:
+    """A prompt."""
+    return f"Greet {name}."
+
+
+@server.completion()
+async def complete(ref: Any, argument: Any, context: Any) -> Completion:
+    """Completes whatever there is to complete."""
+    return Completion(values=[name for name in ("ada", "alan", "grace") if name.startswith(argument.value)])
 
 
 def http(port: int) -> None:

@@ -40,6 +40,9 @@ async fn whatever_an_older_server_makes_of_the_probe_it_gets_initialize_once() {
         vec![Step::status(200)],
         vec![error(200, "$id", -32601)],
         vec![error(404, "$id", -32601)],
+        // Older servers say so of a session that they do not know.
+        vec![error(400, "$id", -32001)],
+        vec![error(404, "null", -32001)],
         vec![error(400, "null", -32600)],
         vec![Step::say(r#"{"jsonrpc":"2.0","id":$id,"result":{}}"#)],
         vec![Step::Respond(Reply::json("what?"))],

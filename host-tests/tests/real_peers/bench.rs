@@ -83,10 +83,14 @@ impl Bench {
         }
     }
 
-    /// The client's messages with this method that were on the wire, over all connections.
+    /// The client's messages that were on the wire, over all connections.
+    pub(crate) fn wire(&self) -> Vec<Value> {
+        lines(&fs::read(self.log()).expect("the relay's log"))
+    }
+
+    /// Those of them with this method.
     pub(crate) fn sent(&self, method: &str) -> Vec<Value> {
-        let log = fs::read(self.log()).expect("the relay's log");
-        let mut messages = lines(&log);
+        let mut messages = self.wire();
         messages.retain(|message| message["method"] == method);
         messages
     }

@@ -4,13 +4,13 @@
 //! As over stdio: the right verdict, one effect in the server's ledger, one `tools/call` on the wire.
 
 mod answers;
-mod bench;
+pub(crate) mod bench;
 mod cuts;
-mod gate;
+pub(crate) mod gate;
 mod losses;
 mod raw;
 mod resumption;
-mod server;
+pub(crate) mod server;
 mod sessions;
 
 /// One test for each scenario, server and era: `scenario::server`.

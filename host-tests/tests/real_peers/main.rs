@@ -7,7 +7,9 @@
 
 mod bench;
 mod conformance;
+mod eras;
 mod http;
+mod matrix;
 mod servers;
 
 use std::collections::BTreeSet;
@@ -40,9 +42,9 @@ scenarios! {
     success_is_ok: python Python, npm Npm, rmcp Rmcp;
     failed_tool_is_tool_error: python Python, npm Npm, rmcp Rmcp;
     bad_arguments_are_what_the_server_says: python Python, npm Npm, rmcp Rmcp;
-    what_the_server_speaks_is_found_out: python Python, npm Npm, rmcp Rmcp;
-    modern_session_is_one_question: python Python, rmcp Rmcp;
-    unknown_tool_is_what_the_server_says: python Python, npm Npm, rmcp Rmcp;
+    what_the_server_speaks_is_found_out: python Python, npm Npm, rmcp Rmcp, typescript TypeScript;
+    modern_session_is_one_question: python Python, rmcp Rmcp, typescript TypeScript;
+    unknown_tool_is_what_the_server_says: python Python, npm Npm, rmcp Rmcp, typescript TypeScript;
     json_rpc_error_after_the_effect_is_unknown: python Python, rmcp Rmcp;
     tools_and_their_hints_are_passed_on: python Python, npm Npm, rmcp Rmcp;
     large_answer_is_ok: python Python, rmcp Rmcp;
@@ -103,7 +105,7 @@ fn bad_arguments_are_what_the_server_says(bench: Bench) {
     bench.assert_effects(0);
 }
 
-/// server-everything speaks what begins with `initialize`, the two others both.
+/// server-everything speaks what begins with `initialize`, the others both.
 fn what_the_server_speaks_is_found_out(mut bench: Bench) {
     bench.watch();
     let (tool, text) = bench.server.succeeds(5);
@@ -127,12 +129,12 @@ fn modern_session_is_one_question(mut bench: Bench) {
     assert_eq!((bench.sent("server/discover").len(), bench.sent("initialize").len()), (1, 0));
 }
 
-/// Two servers say so by an `isError` result and one by a JSON-RPC error, which proves nothing.
+/// Two servers say so by an `isError` result and two by a JSON-RPC error, which proves nothing.
 fn unknown_tool_is_what_the_server_says(bench: Bench) {
     let run = bench.call(("no-such-tool", json!({})), &[]);
     match bench.server {
         Server::Python | Server::Npm => drop(run.verdict("tool-error").clone()),
-        Server::Rmcp => {
+        Server::Rmcp | Server::TypeScript => {
             let line = run.verdict("unknown-outcome");
             assert_eq!(line["cause"]["kind"], "answered-with-error", "{line:#}");
             assert_eq!(line["cause"]["error"]["code"], -32602, "{line:#}");

@@ -16,6 +16,8 @@ pub(crate) enum Server {
     Npm,
     /// Ours, on the official Rust SDK.
     Rmcp,
+    /// Ours, on the official TypeScript SDK.
+    TypeScript,
 }
 
 /// A tool's name and arguments.
@@ -34,6 +36,10 @@ impl Server {
                 vec![node.join("node"), node.join("everything"), "stdio".into()]
             }
             Server::Rmcp => vec![env!("CARGO_BIN_EXE_peer-rmcp").into(), "stdio".into()],
+            Server::TypeScript => {
+                let node = peers().join("node");
+                vec![node.join("node"), node.join("server.mjs"), "stdio".into()]
+            }
         };
         words.iter().all(|word| !word.is_absolute() || word.exists()).then_some(words)
     }
@@ -44,7 +50,7 @@ impl Server {
 
     /// Whether it writes an answer's `id` behind its `result`.
     pub(crate) fn writes_the_id_last(self) -> bool {
-        self == Server::Npm
+        matches!(self, Server::Npm | Server::TypeScript)
     }
 
     /// A call that succeeds, and the text it gives.
@@ -54,7 +60,7 @@ impl Server {
                 let tool = ("echo", json!({ "message": number.to_string() }));
                 (tool, format!("Echo: {number}"))
             }
-            Server::Python | Server::Rmcp => {
+            _ => {
                 let tool = ("pay", json!({ "amount": number }));
                 (tool, format!("paid {number}"))
             }
@@ -65,7 +71,7 @@ impl Server {
     pub(crate) fn fails(self) -> Tool {
         match self {
             Server::Npm => ("get-sum", json!({ "a": "no number", "b": 2 })),
-            Server::Python | Server::Rmcp => ("fail", json!({})),
+            _ => ("fail", json!({})),
         }
     }
 
@@ -77,7 +83,7 @@ impl Server {
                 let arguments = json!({ "duration": duration, "steps": 1 });
                 ("trigger-long-running-operation", arguments)
             }
-            Server::Python | Server::Rmcp => ("slow", json!({ "ms": ms })),
+            _ => ("slow", json!({ "ms": ms })),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use host_tests::{ClientError, NotExecuted, Outcome, Session, ToolCall, verdict};
 
+use crate::advice::Advice;
 use crate::target::{Target, json_object, time};
 use crate::wait::Waiting;
 use crate::{Exit, Failure, print, text};
@@ -28,6 +29,10 @@ pub(crate) struct Call {
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
 
+    /// List the tools first, and warn of an answer that does not fit its tool's outputSchema
+    #[arg(long)]
+    check_output: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,7 +46,14 @@ impl Call {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let session = self.target.session().await?;
         let waiting = Waiting::new(&session, format!("calling {}", self.tool));
-        let verdict = call(&session, self.call()).await?;
+        let advice = Advice::default();
+        if self.check_output {
+            advice.list(&session).await?;
+        }
+        let mut verdict = call(&session, self.call()).await?;
+        if let Ok(outcome) = &mut verdict {
+            advice.on(&self.tool, outcome);
+        }
         drop(waiting);
         let line = if self.json { verdict::call(&verdict).to_string() } else { text::verdict(&verdict) };
         // What is known is told before anything else can go wrong.

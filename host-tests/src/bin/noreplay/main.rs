@@ -13,6 +13,7 @@ use host_tests::runtime::RuntimeError;
 use host_tests::{ClientError, NotExecuted, Outcome};
 use tokio::task::JoinError;
 
+mod advice;
 mod call;
 mod check;
 mod conformance;

@@ -12,6 +12,7 @@ use host_tests::{ClientError, NotExecuted, Outcome, Session as Handle, ToolCall}
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::task::JoinSet;
 
+use crate::advice::Advice;
 use crate::target::Target;
 use crate::{Exit, Failure, print};
 
@@ -26,6 +27,12 @@ use tags::{Answer, Tags};
 #[derive(Args)]
 #[command(after_help = COMMANDS)]
 pub(crate) struct Session {
+    /// List the tools first, and warn of answers that do not fit their tools' outputSchema. A list by the
+    /// command "tools" does the same from then on
+    #[arg(long)]
+    check_output: bool,
+
+    // Last, since its heading goes on to the end.
     #[command(flatten)]
     target: Target,
 }
@@ -46,8 +53,12 @@ impl Session {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let session = self.target.session().await?;
         let tags = Tags::default();
-        let events = tokio::spawn(events::print_all(session.clone(), tags.clone()));
-        let mut driver = Driver { session, tags, running: JoinSet::new(), exit: Exit::Ok };
+        let advice = Advice::default();
+        let events = tokio::spawn(events::print_all(session.clone(), tags.clone(), advice.clone()));
+        if self.check_output {
+            advice.list(&session).await?;
+        }
+        let mut driver = Driver { session, tags, advice, running: JoinSet::new(), exit: Exit::Ok };
         let driven = driver.read().await;
         // What was started is finished, also where nothing more could be read.
         let finished = driver.finish().await;
@@ -62,6 +73,7 @@ impl Session {
 struct Driver {
     session: Handle,
     tags: Tags,
+    advice: Advice,
     /// What was started and is not answered.
     running: JoinSet<Result<(), Failure>>,
     exit: Exit,
@@ -124,8 +136,14 @@ impl Driver {
 
     fn call(&mut self, tag: String, call: ToolCall) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
+        let (advice, tool) = (self.advice.clone(), call.name.clone());
         let answer = self.session.call_tool(call);
-        self.answer(tag, answer, |verdict| (verdict::call(&verdict), Answer::Call(verdict)));
+        self.answer(tag, answer, move |mut verdict| {
+            if let Ok(outcome) = &mut verdict {
+                advice.on(&tool, outcome);
+            }
+            (verdict::call(&verdict), Answer::Call(verdict))
+        });
         Ok(())
     }
 
@@ -139,7 +157,11 @@ impl Driver {
     fn tools(&mut self, tag: String) -> Result<(), Wrong> {
         self.tags.take(&tag)?;
         let answer = self.session.list_tools();
-        self.answer(tag, answer, |result| (verdict::tools(&result), Answer::Other));
+        let advice = self.advice.clone();
+        self.answer(tag, answer, move |result| {
+            advice.learn(&result);
+            (verdict::tools(&result), Answer::Other)
+        });
         Ok(())
     }
 
@@ -154,7 +176,7 @@ impl Driver {
     fn reconcile(&mut self, tag: String, of: &str, timeout: Duration) -> Result<(), Wrong> {
         let call = self.tags.answer(of).ok_or_else(|| Wrong::no_call(&tag, of))?;
         self.tags.take(&tag)?;
-        let answer = learn(self.session.clone(), self.tags.clone(), call, timeout);
+        let answer = learn(self.session.clone(), self.tags.clone(), self.advice.clone(), call, timeout);
         self.answer(tag, answer, |known| {
             let line = match known {
                 Some(verdict) => verdict::call(&verdict),
@@ -223,6 +245,7 @@ impl Driver {
 async fn learn(
     session: Handle,
     tags: Tags,
+    advice: Advice,
     call: impl Future<Output = Option<Answer>>,
     timeout: Duration,
 ) -> Result<Option<Result<Outcome, NotExecuted>>, ClientError> {
@@ -233,7 +256,8 @@ async fn learn(
     let Ok(Outcome::UnknownOutcome(unknown)) = &verdict else {
         return Ok(Some(verdict));
     };
-    if let Some(known) = session.reconcile(unknown.call, timeout).await? {
+    if let Some(mut known) = session.reconcile(unknown.call, timeout).await? {
+        advice.on_late(unknown.call, &mut known);
         tags.learn(unknown.call, known);
     }
     // The event of a late answer may have brought it meanwhile.

@@ -37,18 +37,19 @@ struct Head {
     method: Option<String>,
 }
 
-/// Follows the requests, and says which line the fault is for.
+/// Follows the requests, and says which lines a fault is for.
 pub(crate) struct Trigger {
-    plan: Option<Plan>,
-    seen: usize,
+    /// Each with how many requests with its method were seen.
+    plans: Vec<(Plan, usize)>,
     /// The ids of faulted requests that have no answer yet.
-    waiting: Vec<Value>,
+    waiting: Vec<(Value, Fault)>,
 }
 
 impl Trigger {
     /// `earlier`: what earlier relays of the same log have passed.
-    pub(crate) fn new(plan: Option<Plan>, earlier: &[u8]) -> Self {
-        let mut trigger = Trigger { plan, seen: 0, waiting: Vec::new() };
+    pub(crate) fn new(plans: Vec<Plan>, earlier: &[u8]) -> Self {
+        let plans = plans.into_iter().map(|plan| (plan, 0)).collect();
+        let mut trigger = Trigger { plans, waiting: Vec::new() };
         for line in earlier.split(|&byte| byte == b'\n') {
             trigger.request(line);
         }
@@ -56,32 +57,38 @@ impl Trigger {
         trigger
     }
 
-    /// The fault of this line of the client, if it is the request meant.
+    /// The fault of this line of the client, if it is a request meant: the first that was planned.
     pub(crate) fn request(&mut self, line: &[u8]) -> Option<Fault> {
-        let plan = self.plan.as_ref()?;
+        if self.plans.is_empty() {
+            return None;
+        }
         let head: Head = serde_json::from_slice(line).ok()?;
-        if head.method.as_deref() != Some(&plan.method) {
-            return None;
+        let mut fault = None;
+        for (plan, seen) in &mut self.plans {
+            if head.method.as_deref() != Some(&plan.method) {
+                continue;
+            }
+            *seen += 1;
+            if plan.nth == Nth::Every || plan.nth == Nth::Only(*seen) {
+                fault = fault.or(Some(plan.fault));
+            }
         }
-        self.seen += 1;
-        if plan.nth != Nth::Every && plan.nth != Nth::Only(self.seen) {
-            return None;
-        }
-        self.waiting.extend(head.id);
-        Some(plan.fault)
+        self.waiting.extend(head.id.zip(fault));
+        fault
     }
 
     /// The fault of this line of the server, if it is the answer to a request meant.
     pub(crate) fn answer(&mut self, line: &[u8]) -> Option<Fault> {
-        let plan = self.plan.as_ref()?;
+        if self.waiting.is_empty() {
+            return None;
+        }
         let head: Head = serde_json::from_slice(line).ok()?;
         if head.method.is_some() {
             return None;
         }
         let id = head.id?;
-        let at = self.waiting.iter().position(|waiting| *waiting == id)?;
-        self.waiting.swap_remove(at);
-        Some(plan.fault)
+        let at = self.waiting.iter().position(|(waiting, _)| *waiting == id)?;
+        Some(self.waiting.swap_remove(at).1)
     }
 }
 

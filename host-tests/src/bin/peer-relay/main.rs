@@ -1,7 +1,7 @@
-//! Stands between a client and a real server on stdio, and makes one thing go wrong.
+//! Stands between a client and a real server on stdio, and makes one thing go wrong, or several.
 //!
 //! ```text
-//! peer-relay --log FILE [--on METHOD --fault FAULT [--nth N|every]] -- SERVER ARG..
+//! peer-relay --log FILE [--on METHOD [--nth N|every] --fault FAULT]... -- SERVER ARG..
 //! ```
 //!
 //! Every line of the client goes into FILE before anything else is done with it: a test counts there
@@ -71,7 +71,7 @@ async fn main() {
 /// Runs until either side has ended or the fault ends it all; returns the exit status.
 async fn relay(options: Options) -> io::Result<i32> {
     let seen = fs::read(&options.log).unwrap_or_default();
-    let trigger = Trigger::new(options.plan, &seen);
+    let trigger = Trigger::new(options.plans, &seen);
     let log = OpenOptions::new().append(true).create(true).open(options.log)?;
     let mut server = Command::new(&options.program)
         .args(options.arguments)

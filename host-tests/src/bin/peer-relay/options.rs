@@ -8,14 +8,14 @@ use crate::fault::{Fault, Nth, Plan};
 
 pub(crate) struct Options {
     pub(crate) log: PathBuf,
-    pub(crate) plan: Option<Plan>,
+    pub(crate) plans: Vec<Plan>,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
 }
 
 impl Options {
     pub(crate) fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Self, String> {
-        let (mut log, mut method, mut fault, mut nth) = (None, None, None, Nth::Only(1));
+        let (mut log, mut method, mut nth, mut plans) = (None, None, Nth::Only(1), Vec::new());
         loop {
             let option = words.next().ok_or("`-- SERVER ARG..` is missing")?;
             if option == "--" {
@@ -27,18 +27,20 @@ impl Options {
                 "--log" => log = Some(PathBuf::from(value)),
                 "--on" => method = Some(text(value)?),
                 "--nth" => nth = parse_nth(&text(value)?)?,
-                "--fault" => fault = Some(parse_fault(&text(value)?)?),
+                "--fault" => {
+                    let fault = parse_fault(&text(value)?)?;
+                    let method = method.clone().ok_or("--on METHOD is missing before --fault")?;
+                    plans.push(Plan { method, nth, fault });
+                }
                 _ => return Err(format!("no such option: {option}")),
             }
         }
-        let plan = match (method, fault) {
-            (Some(method), Some(fault)) => Some(Plan { method, nth, fault }),
-            (None, None) => None,
-            _ => return Err("--on and --fault go together".into()),
-        };
+        if method.is_some() && plans.is_empty() {
+            return Err("--on and --fault go together".into());
+        }
         Ok(Options {
             log: log.ok_or("--log FILE is missing")?,
-            plan,
+            plans,
             program: words.next().ok_or("no server after `--`")?,
             arguments: words.collect(),
         })

@@ -9,22 +9,26 @@
 //! file named by the environment variable LEDGER and syncs it: what stands there has happened,
 //! whatever the client was told.
 
+mod handler;
 mod http;
+mod tasks;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::process::exit;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{
-    CallToolResult, ContentBlock, ErrorCode, Implementation, ServerCapabilities, ServerConfig,
-};
+use rmcp::model::{self, CallToolResult, ContentBlock, ErrorCode, ProgressNotificationParam};
 use rmcp::schemars::{self, JsonSchema};
-use rmcp::{ErrorData, ServerHandler, ServiceExt as _, tool, tool_handler, tool_router};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServiceExt as _, tool, tool_router};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::handler::{News, tell};
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Amount {
@@ -51,14 +55,39 @@ struct Size {
     bytes: usize,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Steps {
+    number: u32,
+}
+
 #[derive(Clone)]
 struct Peer {
     tools: ToolRouter<Self>,
+    grown: ToolRouter<Self>,
 }
+
+/// Whether there is one tool more. Over HTTP each request of 2026-07-28 has a server of its own.
+static IS_GROWN: AtomicBool = AtomicBool::new(false);
 
 impl Peer {
     fn new() -> Self {
-        Peer { tools: Self::router() }
+        let tools = Self::router();
+        let mut grown = tools.clone();
+        grown.merge(Self::more());
+        Peer { tools, grown }
+    }
+
+    fn tools(&self) -> &ToolRouter<Self> {
+        if IS_GROWN.load(Ordering::Relaxed) { &self.grown } else { &self.tools }
+    }
+}
+
+#[tool_router(router = more)]
+impl Peer {
+    /// Was added. No effect.
+    #[tool]
+    fn grown(&self) -> String {
+        "grown".into()
     }
 }
 
@@ -84,6 +113,63 @@ impl Peer {
         tokio::time::sleep(Duration::from_millis(wait.ms)).await;
         record("slow", json!(wait))?;
         Ok(format!("waited {} ms", wait.ms))
+    }
+
+    /// Says that it has begun, and takes its time. Its only effect is to record that it was cancelled, if it was.
+    #[tool]
+    async fn wait(
+        &self,
+        Parameters(wait): Parameters<Wait>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        progress(&context, 1.0, None).await?;
+        tokio::select! {
+            () = context.ct.cancelled() => record("cancelled", json!({}))?,
+            () = tokio::time::sleep(Duration::from_millis(wait.ms)) => {}
+        }
+        Ok(format!("waited {} ms", wait.ms))
+    }
+
+    /// Reports its progress. No effect.
+    #[tool]
+    async fn steps(
+        &self,
+        Parameters(Steps { number }): Parameters<Steps>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        for step in (1..=number).map(f64::from) {
+            progress(&context, step, Some(number.into())).await?;
+        }
+        Ok(format!("took {number} steps"))
+    }
+
+    /// Logs the text. No effect.
+    #[tool]
+    #[expect(deprecated, reason = "the older revisions have it")]
+    async fn log(
+        &self,
+        Parameters(Text { text }): Parameters<Text>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        let message = model::LoggingMessageNotificationParam::new(model::LoggingLevel::Info, text.into());
+        let told = context.peer.notify_logging_message(message).await;
+        told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok("logged".into())
+    }
+
+    /// Adds a tool, and tells whoever wants to know. No effect.
+    #[tool]
+    async fn grow(&self, context: RequestContext<RoleServer>) -> String {
+        IS_GROWN.store(true, Ordering::Relaxed);
+        tell(News::Tools, &context).await;
+        "grown".into()
+    }
+
+    /// Tells whoever subscribed to it that a resource has changed. No effect.
+    #[tool]
+    async fn touch(&self, context: RequestContext<RoleServer>) -> String {
+        tell(News::Still, &context).await;
+        "touched".into()
     }
 
     /// Has its effect, then reports a failure of the tool.
@@ -122,12 +208,17 @@ impl Peer {
     }
 }
 
-#[tool_handler(router = self.tools)]
-impl ServerHandler for Peer {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("peer-rmcp", "1.0.0"))
-    }
+/// Reports progress to whoever asked for it.
+async fn progress(
+    context: &RequestContext<RoleServer>,
+    step: f64,
+    total: Option<f64>,
+) -> Result<(), ErrorData> {
+    let Some(token) = context.meta.get_progress_token() else { return Ok(()) };
+    let mut progress = ProgressNotificationParam::new(token, step);
+    progress.total = total;
+    let told = context.peer.notify_progress(progress).await;
+    told.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// Appends one effect in a single write, so that overlapping calls cannot mix their lines.

@@ -6,13 +6,14 @@ use host_tests::verdict::{self, Object};
 use host_tests::{CallId, Event, Session};
 
 use super::tags::Tags;
+use crate::advice::Advice;
 use crate::{Failure, print};
 
 /// Prints all events of `session`, until it is closed.
-pub(super) async fn print_all(session: Session, tags: Tags) -> Result<(), Failure> {
+pub(super) async fn print_all(session: Session, tags: Tags, advice: Advice) -> Result<(), Failure> {
     while let Some(event) = session.next_event().await? {
         let line = match &event {
-            Event::LateAnswer(call) => late_answer(&session, &tags, *call).await?,
+            Event::LateAnswer(call) => late_answer(&session, &tags, &advice, *call).await?,
             other => verdict::event(other),
         };
         print(&line.to_string())?;
@@ -21,8 +22,14 @@ pub(super) async fn print_all(session: Session, tags: Tags) -> Result<(), Failur
 }
 
 /// A late answer, with what it says.
-async fn late_answer(session: &Session, tags: &Tags, call: CallId) -> Result<Object, Failure> {
-    if let Some(known) = session.reconcile(call, Duration::ZERO).await? {
+async fn late_answer(
+    session: &Session,
+    tags: &Tags,
+    advice: &Advice,
+    call: CallId,
+) -> Result<Object, Failure> {
+    if let Some(mut known) = session.reconcile(call, Duration::ZERO).await? {
+        advice.on_late(call, &mut known);
         tags.learn(call, known);
     }
     Ok(match tags.learned(call) {
