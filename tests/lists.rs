@@ -223,3 +223,22 @@ fn what_is_kept_is_bounded() {
     bench.read(Read::List(Listing::Prompts));
     assert_eq!((bench.count("prompts/list"), bench.count("tools/list")), (2, 1));
 }
+
+/// Just as many bytes as may be are a list.
+#[test]
+fn a_list_may_be_as_long_as_it_may_be() {
+    let mut options = trusting(true);
+    options.limits.message_bytes = 1_000;
+    for (bytes, fits) in [(1_000, true), (1_001, false)] {
+        let mut bench = Bench::up(options.clone());
+        let ticket = bench.list_tools();
+        // In two pages, each of which is no large message.
+        for (next, bytes) in [(r#","nextCursor":"c""#, 500), ("", bytes - 501)] {
+            let sent = last(&bench, "tools/list");
+            let entry = r#"{"name":"a","x":""}"#;
+            let padding = "x".repeat(bytes - entry.len());
+            bench.answer(&sent, &format!(r#"{{"tools":[{{"name":"a","x":"{padding}"}}]{next}}}"#));
+        }
+        assert_eq!(bench.tools(ticket).unwrap().is_ok(), fits, "{bytes}");
+    }
+}

@@ -3,14 +3,14 @@
 
 mod harness;
 
-use harness::{Bench, Sent, failure, last, modern, ms, rpc_error};
+use harness::{Bench, Sent, failure, last, modern, ms, refusal, rpc_error};
 use noreplay::protocol::list::Listing;
 use noreplay::protocol::query::LogLevel;
 use noreplay::session::evidence::SendError;
 use noreplay::session::policy::Options;
 use noreplay::session::reads::{Answer, Read};
-use noreplay::session::verdict::{FailureKind, ReadError};
-use noreplay::session::{Delivery, Ticket};
+use noreplay::session::verdict::{FailureKind, ReadError, Refusal};
+use noreplay::session::{Delivery, Ticket, ToolCall};
 
 fn prompt(arguments: Option<&str>) -> Read {
     Read::Prompt { name: "p".to_owned(), arguments: arguments.map(str::to_owned) }
@@ -198,4 +198,56 @@ fn a_result_of_an_unknown_type_is_none() {
     let (ticket, sent) = begun(&mut bench, Read::Resource("u".to_owned()));
     bench.answer(&sent, r#"{"resultType":"hologram"}"#);
     assert_eq!(json(&bench, ticket), r#"{"resultType":"hologram"}"#);
+}
+
+/// A session that ended with 404 is begun anew, and the read with it; any other refusal is the end.
+#[test]
+fn a_read_that_met_the_end_of_its_session_is_asked_in_the_next() {
+    let mut bench = Bench::up(Options::default());
+    let (ticket, sent) = begun(&mut bench, Read::Resource("u".to_owned()));
+    let gone = Refusal { had_session: true, ..refusal(404, "") };
+    bench.sent(&sent, Err(SendError::Refused(gone)));
+    assert_eq!((bench.read_end(ticket), bench.connects.len()), (None, 2));
+    bench.handshake();
+    let again = last(&bench, "resources/read");
+    bench.sent(&again, Err(SendError::Refused(refusal(405, ""))));
+    assert!(
+        matches!(bench.read_end(ticket), Some(Err(ReadError::Refused(refusal))) if refusal.status == 405)
+    );
+    assert_eq!((bench.count("resources/read"), bench.connects.len()), (2, 2));
+}
+
+#[test]
+fn a_read_is_told_that_no_connection_comes() {
+    let mut options = Options::default();
+    options.recovery.attempts = 1;
+    let mut bench = Bench::new(options);
+    let ticket = bench.read(Read::Ping);
+    bench.connected(Err(failure(FailureKind::ConnectionRefused)));
+    let refused = ReadError::ConnectFailed(failure(FailureKind::ConnectionRefused));
+    assert_eq!(bench.read_end(ticket), Some(&Err(refused)));
+}
+
+/// Whoever is out of time while all wait for a connection is out of the queue, and nobody else is.
+#[test]
+fn the_end_of_one_that_waits_is_no_end_of_the_others() {
+    let mut options = Options::default();
+    options.timing.connect = ms(300_000);
+    options.timing.call = ms(1_000);
+    let mut bench = Bench::new(options);
+    let read = bench.read(Read::Ping);
+    let call = bench.call_with(ToolCall {
+        name: "pay".to_owned(),
+        timeout: Some(ms(200_000)),
+        ..ToolCall::default()
+    });
+    bench.advance(ms(500));
+    let later = bench.read(Read::Resource("u".to_owned()));
+    bench.advance(ms(500));
+    assert_eq!(bench.read_end(read), Some(&Err(ReadError::TimedOut)));
+    let mark = bench.wire.len();
+    bench.handshake();
+    assert_eq!(bench.read_end(later), None);
+    let sent = bench.sent_since(mark).split_off(2);
+    assert_eq!((sent, bench.times_sent(call)), (vec!["tools/call", "resources/read"], 1));
 }

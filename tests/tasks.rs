@@ -346,3 +346,20 @@ fn the_news_that_it_is_a_task_is_no_result_after_garbage_either() {
     bench.answer(&fetch, DONE);
     assert!(matches!(bench.reconciled(ticket), Some(Some(Outcome::Ok(result))) if result.json == DONE));
 }
+
+/// Whoever waits no longer for a result takes its question out of the queue, and nothing else.
+#[test]
+fn the_end_of_a_wait_is_no_end_of_what_else_waits() {
+    let mut options = Options::default();
+    options.timing.connect = ms(300_000);
+    let mut bench = Bench::up(options);
+    let (task, _) = task_in(&mut bench);
+    bench.lose(FailureKind::ConnectionReset);
+    let asked = fetches(&bench);
+    let ticket = bench.reconcile(task, ms(1_000));
+    let call = bench.call("pay");
+    bench.advance(ms(1_000));
+    bench.assert_still_unknown(ticket);
+    bench.handshake();
+    assert_eq!((fetches(&bench), bench.times_sent(call)), (asked, 1));
+}

@@ -56,4 +56,13 @@ mod tests {
         assert!(keys.claim("first"));
         assert_eq!((keys.used.len(), keys.order.len()), (REMEMBERED, REMEMBERED));
     }
+
+    #[test]
+    fn the_latest_names_are_remembered_however_many_there_were() {
+        let mut keys = Keys::default();
+        let all = 5 * REMEMBERED / 2;
+        (0..all).for_each(|n| assert!(keys.claim(&n.to_string())));
+        (all - REMEMBERED..all).for_each(|n| assert!(!keys.claim(&n.to_string()), "{n}"));
+        assert!(keys.claim("0"));
+    }
 }
