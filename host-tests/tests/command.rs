@@ -505,3 +505,26 @@ fn inspection_tells_what_the_component_is() {
     let other = noreplay(&["inspect", "--json", "--component", &file.display().to_string()]);
     assert_eq!(other.lines()[0]["exports"], json!(["noreplay:mcp/transport@0.3.0"]));
 }
+
+/// What the server does not have it says in words of its own; that is no verdict on any call.
+#[test]
+fn a_session_reads_what_a_server_has_beside_tools() {
+    let ran = session(
+        "",
+        &[
+            r#"{"do":"read","tag":"p","method":"ping"}"#,
+            r#"{"do":"read","tag":"r","method":"resources/read","params":{"uri":"u"}}"#,
+            r#"{"do":"read","tag":"n","method":"subscriptions/listen","params":{}}"#,
+            r#"{"do":"await","tags":["p","r","n"]}"#,
+        ],
+    );
+    assert_eq!(ran.tagged("p"), json!({"tag": "p", "verdict": "read", "result": {}}));
+    let refused = ran.tagged("r");
+    assert_eq!(
+        (&refused["verdict"], &refused["reason"]["kind"]),
+        (&json!("failed"), &json!("answered-with-error"))
+    );
+    // Before 2026-07-28 lists are told of unasked: there is nothing to be done.
+    assert_eq!(ran.tagged("n"), json!({"tag": "n", "verdict": "read"}));
+    assert_eq!(ran.status, 0);
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use host_tests::verdict::{self, Object};
-use host_tests::{ClientError, NotExecuted, Outcome, Session as Handle, ToolCall};
+use host_tests::{ClientError, NotExecuted, Outcome, Query, Session as Handle, ToolCall};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::task::JoinSet;
 
@@ -18,6 +18,7 @@ use crate::{Exit, Failure, print};
 
 mod command;
 mod events;
+mod query;
 mod tags;
 
 use command::{Command, Wrong};
@@ -46,6 +47,9 @@ const COMMANDS: &str = r#"Commands, one a line:
   {"do":"reconnect","tag":"r"}
   {"do":"reconcile","tag":"b","of":"a","timeout-ms":1000}
   {"do":"tools","tag":"t"}
+  {"do":"read","tag":"d","method":"resources/read","params":{"uri":"file:///notes.txt"}}
+                                also prompts/get, completion/complete, the lists of resources, their templates
+                                and prompts, ping, logging/setLevel, and subscriptions/listen for news
   {"do":"close","tag":"c"}
 The end of input awaits what is in flight, then closes."#;
 
@@ -124,6 +128,7 @@ impl Driver {
             Command::Reconnect { tag } => self.reconnect(tag),
             Command::Reconcile { tag, of, timeout } => self.reconcile(tag, &of, timeout),
             Command::Tools { tag } => self.tools(tag),
+            Command::Read { tag, what } => self.ask(tag, what),
             Command::Close { tag } => self.close(tag),
             Command::Cancel { tag } => self.cancel(tag).await?,
             Command::Await { tags } => self.wait(&tags).await,
@@ -162,6 +167,13 @@ impl Driver {
             advice.learn(&result);
             (verdict::tools(&result), Answer::Other)
         });
+        Ok(())
+    }
+
+    fn ask(&mut self, tag: String, what: Query) -> Result<(), Wrong> {
+        self.tags.take(&tag)?;
+        let answer = self.session.read(what);
+        self.answer(tag, answer, |result| (verdict::read(&result), Answer::Other));
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use host_tests::ToolCall;
 use host_tests::verdict::Object;
+use host_tests::{Query, ToolCall};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::query::query;
 use crate::target::json_object;
 
 /// How long a `reconcile` waits that does not say: not at all.
@@ -22,6 +23,7 @@ pub(super) enum Command {
     Reconnect { tag: String },
     Reconcile { tag: String, of: String, timeout: Duration },
     Tools { tag: String },
+    Read { tag: String, what: Query },
     Close { tag: String },
 }
 
@@ -68,6 +70,9 @@ struct Members<'a> {
     meta: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     continuation: Option<&'a RawValue>,
+    method: Option<String>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
     timeout_ms: Option<u32>,
     task_ttl_ms: Option<u32>,
     progress: Option<bool>,
@@ -121,6 +126,10 @@ impl Members<'_> {
                 timeout: self.timeout_ms.map_or(NO_WAIT, time),
             },
             "tools" => Command::Tools { tag: tagged()? },
+            "read" => {
+                let method = self.method.as_deref().ok_or_else(|| missing("method"))?;
+                Command::Read { tag: tagged()?, what: query(method, self.params).map_err(wrong)? }
+            }
             "close" => Command::Close { tag: tagged()? },
             unknown => return Err(wrong(format!("there is no command {unknown:?}"))),
         };
@@ -180,6 +189,10 @@ mod tests {
                 Command::Reconcile { tag: b(), of: a(), timeout: ms(9) },
             ),
             (r#"{"do":"tools","tag":"a"}"#, Command::Tools { tag: a() }),
+            (
+                r#"{"do":"read","tag":"a","method":"resources/read","params":{"uri":"u"}}"#,
+                Command::Read { tag: a(), what: Query::Contents("u".into()) },
+            ),
             (r#"{"do":"close","tag":"a"}"#, Command::Close { tag: a() }),
         ] {
             assert_eq!(read(line), Ok(command), "{line}");
@@ -198,6 +211,8 @@ mod tests {
             (r#"{"do":"call","tag":"a","tool":"pay","arguments":null}"#, Some("a"), "no JSON object"),
             (r#"{"do":"call","tag":"a","tool":"pay","arguments":[1]}"#, Some("a"), "no JSON object"),
             (r#"{"do":"call","tag":"a","tool":"pay","retries":3}"#, Some("a"), "unknown field `retries`"),
+            (r#"{"do":"read","tag":"a"}"#, Some("a"), "\"read\" needs \"method\""),
+            (r#"{"do":"read","tag":"a","method":"tools/call"}"#, Some("a"), "\"tools/call\" reads nothing"),
             (r#"{"do":"sleep"}"#, None, "needs \"ms\""),
             (r#"{"do":"sleep","ms":-1}"#, None, "invalid value"),
         ] {
