@@ -10,7 +10,10 @@
 //! | [`evidence`] | what proves that a call did not execute |
 //! | [`verdict`] | what a call can come to, and why |
 //! | [`policy`] | the caller's policies |
-//! | `calls` | begin, hand over, end |
+//! | `actions` | what a session asks for, and what it is told |
+//! | `begin` | a call as its caller gives it |
+//! | `calls` | hand over, end |
+//! | `answers` | answers to calls, in time or late |
 //! | `link` | connect, lose, replace |
 //! | `handshake` | of which era a server is, and which revision is agreed on |
 //! | `sent` | messages that were given out, and what became of them |
@@ -37,6 +40,9 @@ pub mod time;
 pub mod unsettled;
 pub mod verdict;
 
+mod actions;
+mod answers;
+mod begin;
 mod calls;
 mod handshake;
 mod inbound;
@@ -54,28 +60,28 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::host::Hosted;
 use crate::prelude::*;
-use crate::protocol::handshake::Server;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message::Outgoing;
 use crate::protocol::query::LogLevel;
 use crate::table::{Table, key};
 
+pub use actions::{Action, Delivery, Incoming, PendingCall, Receipt, Resolution, What};
+pub use begin::ToolCall;
 use call::Call;
-pub use calls::ToolCall;
 use event::{Event, Events};
 use handshake::Era;
-use interaction::{AskId, Question, Questions};
+use interaction::Questions;
 use keys::Keys;
 use link::{Connection, Link};
 use lists::Lists;
 use policy::Options;
-use reads::{Answer, Reading};
+use reads::Reading;
 use reconcile::Reconcile;
 use recovery::Tries;
 use time::Instant;
 use timers::{Timer, Timers};
 use unsettled::Unsettled;
-use verdict::{CallId, Failure, Generation, NotExecuted, Outcome, ReadError, Stage, UnknownOutcome, Verdict};
+use verdict::{CallId, Generation, NotExecuted, UnknownOutcome};
 
 /// The source of ids, shared by all sessions of a component: no id is given twice in its life.
 #[derive(Debug, Default)]
@@ -109,139 +115,6 @@ impl Ids {
 pub struct Ticket(u64);
 
 key!(Ticket);
-
-/// What is to be done. Each is given out once.
-#[derive(Debug)]
-pub enum Action {
-    /// Open a connection; tell [`Session::connected`].
-    Connect {
-        /// Its number.
-        generation: Generation,
-    },
-    /// Send a message; tell [`Session::sent`].
-    Send {
-        /// The call whose message it is; none for the session's own.
-        call: Option<CallId>,
-        /// To be handed back with the result.
-        receipt: Receipt,
-        /// The message.
-        message: Outgoing,
-    },
-    /// Stop waiting for an answer.
-    Abandon {
-        /// On this connection.
-        generation: Generation,
-        /// To this request.
-        request: RequestId,
-    },
-    /// Let a connection go, also one that is still being opened.
-    Disconnect {
-        /// Its number.
-        generation: Generation,
-        /// Whether to end it in order first.
-        orderly: bool,
-    },
-    /// Tell a caller.
-    Resolve(Resolution),
-    /// Ask the host; tell [`Session::answered`].
-    Ask {
-        /// To be handed back with the answer.
-        asked: AskId,
-        /// The question.
-        question: Question,
-    },
-    /// Stop asking: nobody waits for the answer any more.
-    Withdraw {
-        /// Which question.
-        asked: AskId,
-    },
-}
-
-/// Which message a `send` was about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// The connection it was sent on.
-    pub generation: Generation,
-    /// What it was.
-    pub what: What,
-}
-
-/// The kinds of message that a session sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// A request: a call, a read or the handshake's.
-    Request(RequestId),
-    /// The notification that ends the handshake.
-    Initialized,
-    /// An answer to the server, or a cancel.
-    Control,
-}
-
-/// The end of something that a caller waits for.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Resolution {
-    /// A call's verdict: the only one.
-    Call(CallId, Verdict),
-    /// The end of a `reconnect`.
-    Reconnect(Ticket, Result<Server, NotExecuted>),
-    /// The end of a `read`.
-    Read(Ticket, Result<Answer, ReadError>),
-    /// The end of a `reconcile`; `None`: nothing is known of the call.
-    Reconcile(Ticket, Option<Outcome>),
-}
-
-/// How far a sent message is known to have come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// Passed on whole.
-    HandedOver,
-    /// Confirmed by the peer.
-    Accepted,
-}
-
-/// What a transport received.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incoming {
-    /// One message.
-    Message {
-        /// Its bytes.
-        bytes: Vec<u8>,
-        /// The request on whose own channel it came.
-        channel: Option<RequestId>,
-    },
-    /// A message that was too large to keep.
-    TooLarge {
-        /// Its first bytes.
-        head: Vec<u8>,
-        /// Its last bytes.
-        tail: Vec<u8>,
-        /// Its size.
-        size: Option<u64>,
-        /// The request on whose own channel it came.
-        channel: Option<RequestId>,
-    },
-    /// An answer that will not come.
-    AnswerLost(RequestId, Failure),
-    /// The peer closed in order.
-    End,
-}
-
-/// A call whose outcome is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingCall {
-    /// The call.
-    pub call: CallId,
-    /// The caller's name for it.
-    pub key: Option<String>,
-    /// The tool.
-    pub tool: String,
-    /// How often it was handed over.
-    pub attempts: u32,
-    /// How far it is known to have come.
-    pub stage: Stage,
-    /// Whether it has ended as unknown.
-    pub ended: bool,
-}
 
 /// A request that is out.
 #[derive(Clone, Copy, Debug)]

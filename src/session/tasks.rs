@@ -13,8 +13,9 @@ use crate::protocol::message;
 use crate::protocol::revision::Revision;
 use crate::protocol::task::{self, Task as Told};
 
+use super::answers::{Answer, read_answer};
 use super::call::{Poll, Task};
-use super::inbound::{Answer, Arrival, read_answer};
+use super::inbound::Arrival;
 use super::time::Instant;
 use super::timers::Timer;
 use super::verdict::{CallId, Cause, Generation, RpcError};
