@@ -40,7 +40,7 @@ pub struct ToolCall {
 }
 
 impl Session {
-    /// Begins a call. It ends by [`Resolution::Call`].
+    /// Begins a call. It ends by [`Resolution::Call`](super::Resolution::Call).
     ///
     /// # Errors
     ///
