@@ -775,3 +775,19 @@ fn suspended_calls_do_not_disturb_each_other() {
     assert_eq!(bench.ok(second), DONE);
     bench.assert_sent(2, second);
 }
+
+/// As many questions as may be open are asked at once, and not one more: then none of them is.
+#[test]
+fn a_call_may_ask_as_much_as_there_is_room_for() {
+    for (questions, asked) in [(16, 16), (17, 0)] {
+        let (mut bench, call, sent, _) = suspended_with(able_to(ALL));
+        answer_all(&mut bench);
+        let next = bench.last_of(call);
+        assert!(next.id() > sent.id());
+        let before = bench.asked.len();
+        let requests: Vec<_> = (0..questions).map(|number| format!(r#""q{number}":{ROOTS}"#)).collect();
+        bench.answer(&next, &suspended(&format!("{{{}}}", requests.join(",")), r#","requestState":"s""#));
+        assert_eq!(bench.asked.len() - before, asked);
+        assert_eq!(bench.is_pending(call), asked > 0);
+    }
+}
