@@ -363,3 +363,36 @@ fn the_end_of_a_wait_is_no_end_of_what_else_waits() {
     bench.handshake();
     assert_eq!((fetches(&bench), bench.times_sent(call)), (asked, 1));
 }
+
+/// Something unreadable on the question's own channel is not the end of it: what comes behind is its answer, and
+/// whoever waits asks once more. (`noreplay check` found that the answer was lost.)
+#[test]
+fn a_question_goes_on_after_garbage_on_its_channel() {
+    for answered in [0, 1] {
+        let mut bench = Bench::up(Options::default());
+        let (call, _) = task_in(&mut bench);
+        bench.lose(FailureKind::ConnectionReset);
+        let ticket = bench.reconcile(call, ms(10_000));
+        bench.handshake();
+        let first = bench.wire.last().unwrap().clone();
+        bench.deliver_on(first.receipt.generation, Some(first.id()), "Server v1 started");
+        let second = bench.wire.last().unwrap().clone();
+        assert!(second.method == "tasks/result" && second.id() > first.id(), "{second:?}");
+        bench.answer([&first, &second][answered], DONE);
+        assert!(matches!(bench.reconciled(ticket), Some(Some(Outcome::Ok(result))) if result.json == DONE));
+        bench.assert_sent(1, call);
+    }
+    // It does not ask for ever.
+    let mut bench = Bench::up(Options::default());
+    let (call, _) = task_in(&mut bench);
+    bench.lose(FailureKind::ConnectionReset);
+    let asked = fetches(&bench);
+    let ticket = bench.reconcile(call, ms(10_000));
+    bench.handshake();
+    while bench.reconciled(ticket).is_none() {
+        let fetch = bench.wire.last().unwrap().clone();
+        bench.deliver_on(fetch.receipt.generation, Some(fetch.id()), "Server v1 started");
+    }
+    bench.assert_still_unknown(ticket);
+    assert_eq!(fetches(&bench), asked + 3);
+}

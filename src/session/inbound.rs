@@ -169,9 +169,14 @@ impl Session {
             Purpose::Late(_) | Purpose::LateTask(_) => {
                 self.events.diagnose("a late answer that cannot be read");
             }
+            // Its answer may still come, and is one then; whoever waits asks once more.
             Purpose::Fetch(call) => {
-                self.requests.remove(&request);
-                self.nothing_to_reconcile(call, false);
+                let modern = self.revision(arrival.generation).is_some_and(Revision::is_modern);
+                if let Some(out) = self.requests.get_mut(&request) {
+                    out.purpose = if modern { Purpose::LateTask(call) } else { Purpose::Late(call) };
+                }
+                self.fetch(call);
+                self.want_link(arrival.now);
             }
             Purpose::Nothing => {}
             Purpose::Listening => {

@@ -132,6 +132,9 @@ impl<'a> Story<'a> {
                 self.messages[*index].returned = Some((at, result, meaning));
                 if let Meaning::Answer(fate) = meaning {
                     self.messages[*index].fates.push((at, fate));
+                    if *fate == Fate::Working {
+                        self.messages[*index].sign.get_or_insert(at);
+                    }
                 }
             }
             Moment::SendDropped(index) => self.messages[*index].given_up = Some(at),

@@ -210,6 +210,8 @@ impl Court<'_> {
             .messages
             .iter()
             .filter(|message| message.message.connection == before && message.handed < at)
+            // The server may ask something too, and is answered.
+            .filter(|message| message.message.kind != Kind::Response)
             .peekable();
         let goes_on = asked.peek().is_some() && asked.all(|message| message.message.kind == Kind::Discover);
         if goes_on { before } else { connection }
