@@ -521,3 +521,20 @@ fn a_probe_that_took_all_the_time_is_the_end_of_the_try() {
     assert_eq!((bench.count("server/discover"), bench.count("initialize")), (1, 0));
     assert!(matches!(bench.verdict(call), Err(NotExecuted::HandshakeFailed(_))));
 }
+
+/// A server that denied `initialize`, and then says nothing of what it is, does not get it once more.
+#[test]
+fn a_server_that_denied_initialize_does_not_get_it_again() {
+    let mut options = Options::default();
+    options.recovery.attempts = 1;
+    let mut bench = Bench::probing(options, Box::leak(Box::default()));
+    let call = bench.call("pay");
+    bench.connected(Ok(()));
+    bench.advance(ms(3_000));
+    let initialize = last(&bench, "initialize");
+    bench.answer_error(&initialize, r#"{"code":-32022,"message":"m","data":{"supported":["2026-07-28"]}}"#);
+    let again = last(&bench, "server/discover");
+    bench.answer_error(&again, NOT_FOUND);
+    assert!(matches!(bench.verdict(call), Err(NotExecuted::HandshakeFailed(_))));
+    assert_eq!((bench.count("server/discover"), bench.count("initialize")), (2, 1));
+}

@@ -396,3 +396,28 @@ fn a_question_goes_on_after_garbage_on_its_channel() {
     bench.assert_still_unknown(ticket);
     assert_eq!(fetches(&bench), asked + 3);
 }
+
+/// The caller granted another attempt; then the first one turns out to be a task. That is no result either, and
+/// the attempt that is out goes on. (`noreplay check` found that it was taken for one.)
+#[test]
+fn an_earlier_attempt_that_is_a_task_is_no_answer() {
+    let grants = vec![Grant { tool: "pay".to_owned(), attempts: 1 }];
+    let mut bench = Bench::up(Options { grants, ..Options::default() });
+    let call = bench.call_with(as_task());
+    let first = bench.last_of(call);
+    bench.sent(&first, Ok(Delivery::HandedOver));
+    let (generation, channel) = (first.receipt.generation, Some(first.id()));
+    bench.deliver_on(generation, channel, "Server v1 started");
+    let second = bench.last_of(call);
+    assert!(second.id() > first.id());
+    bench.deliver_on(
+        generation,
+        channel,
+        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{TASK}}}"#, first.id()),
+    );
+    assert!(bench.is_pending(call));
+    bench.answer(&second, DONE);
+    assert!(
+        matches!(bench.verdict(call), Ok(Outcome::Ok(result)) if result.json == DONE && result.attempts == 2)
+    );
+}

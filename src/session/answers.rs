@@ -25,8 +25,9 @@ impl Session {
             return self.task_told(arrival, call, request, body);
         }
         let revision = self.revision(arrival.generation);
+        let may_be_task = self.may_become_task(call, request, revision);
         let cause = match body {
-            Ok(result) => match read_answer(result, self.may_become_task(call, request), revision) {
+            Ok(result) => match read_answer(result, may_be_task, revision) {
                 Answer::Known(known) => {
                     return self.call_answered(call, |attempts| known.outcome(call, attempts));
                 }
@@ -92,9 +93,16 @@ impl Session {
         }
     }
 
-    /// Whether the answer to this request may be the news that its call is a task.
-    fn may_become_task(&mut self, call: CallId, request: RequestId) -> bool {
-        self.attempt_out(call).is_some_and(|out| out.attempt.request == request && out.may_become_task())
+    /// Whether the answer to this request may be the news that its call is a task. An earlier attempt of a call
+    /// that goes on asked for the same.
+    fn may_become_task(&mut self, call: CallId, request: RequestId, revision: Option<Revision>) -> bool {
+        match self.attempt_out(call).filter(|out| out.attempt.request == request) {
+            Some(out) => out.may_become_task(),
+            None => {
+                let has_tasks = revision.is_some_and(|revision| revision.has_tasks() || revision.is_modern());
+                has_tasks && self.calls.get(&call).is_some_and(|call| call.task)
+            }
+        }
     }
 
     /// An answer to a call that had ended as unknown.

@@ -105,6 +105,7 @@ impl Session {
             key,
             tool: invocation.tool.clone(),
             progress,
+            task: invocation.task.is_some(),
             begun: now,
             deadline,
             timeout,

@@ -34,6 +34,8 @@ pub struct Call {
     pub tool: String,
     /// Whether its caller asked for progress.
     pub progress: bool,
+    /// Whether its caller asked for a task.
+    pub task: bool,
     /// When it began.
     pub begun: Instant,
     /// When its time is up.

@@ -191,8 +191,10 @@ impl Session {
             return;
         };
         self.forget_request(request);
+        // Once: one that has denied `initialize` already is none of those.
+        let denied = self.connections.get(&generation).is_some_and(|up| up.offered.is_some());
         match self.options.protocol {
-            Protocol::Any => self.send_initialize(generation, whole, Revision::LATEST_LEGACY),
+            Protocol::Any if !denied => self.send_initialize(generation, whole, Revision::LATEST_LEGACY),
             _ => self.handshake_failed(now, failure),
         }
     }

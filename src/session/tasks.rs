@@ -51,7 +51,8 @@ impl Session {
             return self.answer_leaves_unknown(now, call, request, cause);
         };
         let Some(handed_over) = self.attempt_out(call).filter(|out| out.attempt.request == request) else {
-            return;
+            // The call goes on: what it does now is another attempt.
+            return self.events.diagnose("an earlier attempt of a call is a task");
         };
         let generation = handed_over.attempt.generation;
         handed_over.became_task(id.clone());
