@@ -1,7 +1,10 @@
 //! What is read, and what the server says by itself.
 
+use std::time::Duration;
+
 use host_tests::{Event, LogLevel, News, Outcome, Prompt, Query, ToolCall};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::Tried;
 use super::bench::{Bench, ended, made};
@@ -103,8 +106,7 @@ impl Bench {
             }
             _ => {
                 self.read(Query::News(News { tools: true, ..nothing })).await?;
-                self.call("grow", json!({})).await?;
-                self.notified("notifications/tools/list_changed").await?;
+                self.told_of("grow", "notifications/tools/list_changed").await?;
                 let tools = ended(self.session.list_tools()).await.map_err(|error| format!("{error:?}"))?;
                 let is_there = tools.iter().any(|tool| tool.name == "grown");
                 if is_there { Ok(()) } else { Err("the list is the old one".into()) }
@@ -119,8 +121,26 @@ impl Bench {
         };
         let uris = vec![uri.to_owned()];
         self.read(Query::News(News { tools: false, prompts: false, resources: false, uris })).await?;
-        self.call(tool, json!({})).await?;
-        self.notified("notifications/resources/updated").await
+        match self.row.server {
+            Server::Npm => {
+                self.call(tool, json!({})).await?;
+                self.notified("notifications/resources/updated").await
+            }
+            _ => self.told_of(tool, "notifications/resources/updated").await,
+        }
+    }
+
+    /// Calls a tool that changes something until there is news of it. A server may acknowledge a subscription a
+    /// moment before it listens: what changes in between it tells nobody.
+    async fn told_of(&self, tool: &str, method: &str) -> Tried {
+        for _ in 0..10 {
+            self.call(tool, json!({})).await?;
+            if timeout(Duration::from_millis(500), self.notified(method)).await.is_ok_and(|told| told.is_ok())
+            {
+                return Ok(());
+            }
+        }
+        Err(format!("no {method} came"))
     }
 
     async fn read(&self, what: Query) -> Result<String, String> {
