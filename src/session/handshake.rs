@@ -93,8 +93,8 @@ impl Session {
     fn send_discover(&mut self, now: Instant, generation: Generation, whole: Instant) {
         let request = self.handshake_request(generation);
         let until = match self.options.protocol {
-            // `initialize` needs its time too.
-            Protocol::Any => now + PROBE.min((whole - now) / 2),
+            // `initialize` needs its time too, if it comes after this.
+            Protocol::Any if !self.was_offered(generation) => now + PROBE.min((whole - now) / 2),
             _ => whole,
         };
         self.link = Link::Probing { generation, request, until, whole };
@@ -191,12 +191,18 @@ impl Session {
             return;
         };
         self.forget_request(request);
-        // Once: one that has denied `initialize` already is none of those.
-        let denied = self.connections.get(&generation).is_some_and(|up| up.offered.is_some());
         match self.options.protocol {
-            Protocol::Any if !denied => self.send_initialize(generation, whole, Revision::LATEST_LEGACY),
+            // Once: one that has denied `initialize` already is none of those.
+            Protocol::Any if !self.was_offered(generation) => {
+                self.send_initialize(generation, whole, Revision::LATEST_LEGACY)
+            }
             _ => self.handshake_failed(now, failure),
         }
+    }
+
+    /// Whether `initialize` was sent on a connection.
+    fn was_offered(&self, generation: Generation) -> bool {
+        self.connections.get(&generation).is_some_and(|up| up.offered.is_some())
     }
 
     /// The `send` of `server/discover` or `initialize` failed.
