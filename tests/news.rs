@@ -238,3 +238,21 @@ fn an_older_server_is_asked_for_each_resource() {
     let ticket = bench.read(of(&["a"]));
     assert_done(&bench, ticket);
 }
+
+/// Why it ended is told whole: the server's own words, with its code.
+#[test]
+fn the_servers_error_stands_in_the_end_of_news() {
+    for (error, words) in [
+        (r#"{"code":-32603,"message":"m"}"#, "the server answered with the error -32603: m"),
+        ("7", "the server answered with an error that cannot be read"),
+    ] {
+        let mut bench = modern(Options::default());
+        let sent = listen(&mut bench);
+        bench.answer_error(&sent, error);
+        let failure = bench.events().into_iter().find_map(|event| match event {
+            Event::Unsubscribed(why) => why,
+            _ => None,
+        });
+        assert_eq!(failure.expect("it says why").detail, [words]);
+    }
+}
