@@ -256,3 +256,22 @@ fn the_servers_error_stands_in_the_end_of_news() {
         assert_eq!(failure.expect("it says why").detail, [words]);
     }
 }
+
+/// What is given up is given up where it was asked for.
+#[test]
+fn news_of_an_earlier_connection_is_given_up_there() {
+    let mut bench = modern(Options::default());
+    let first = listen(&mut bench);
+    // A call that is out keeps the connection, which takes no more messages.
+    bench.pay();
+    let (_, sent) = bench.pay();
+    bench.sent(&sent, Err(SendError::Unknown(Failure::new(FailureKind::Closed, "it takes no more"))));
+    let ticket = bench.read(of(&["a"]));
+    harness::discover(&mut bench);
+    let second = last(&bench, "subscriptions/listen");
+    bench.deliver(acknowledgement(second.id()));
+    assert_done(&bench, ticket);
+    let cancel = last(&bench, "notifications/cancelled");
+    assert!(cancel.text.contains(&format!(r#""requestId":{}"#, first.id())), "{cancel:?}");
+    assert_eq!(cancel.receipt.generation, first.receipt.generation);
+}

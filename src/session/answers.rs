@@ -39,22 +39,26 @@ impl Session {
                     self.requests.remove(&request);
                     return self.call_suspended(arrival.now, call, request, input, asked);
                 }
-                Answer::Unknown => {
-                    let reason = "a `resultType` that is unknown".to_owned();
-                    Cause::Undecodable(self.undecodable(reason, arrival.bytes))
-                }
+                Answer::Unknown => self.odd_answer(arrival, "a `resultType` that is unknown"),
             },
-            Err(error) => match RpcError::read(error) {
-                Some(error) => Cause::AnsweredWithError(error),
-                None => {
-                    let reason = "an error that cannot be read".to_owned();
-                    Cause::Undecodable(self.undecodable(reason, arrival.bytes))
-                }
-            },
+            Err(error) => self.error_cause(arrival, error),
         };
         // An attempt is answered once: nothing comes for it any more, also not late.
         self.requests.remove(&request);
         self.answer_leaves_unknown(arrival.now, call, request, cause);
+    }
+
+    /// Why an outcome is unknown whose answer is this error.
+    pub(super) fn error_cause(&self, arrival: &Arrival<'_>, error: Raw<'_>) -> Cause {
+        match RpcError::read(error) {
+            Some(error) => Cause::AnsweredWithError(error),
+            None => self.odd_answer(arrival, "an error that cannot be read"),
+        }
+    }
+
+    /// Why an outcome is unknown whose answer cannot be read, for this reason.
+    pub(super) fn odd_answer(&self, arrival: &Arrival<'_>, reason: &str) -> Cause {
+        Cause::Undecodable(self.undecodable(reason.to_owned(), arrival.bytes))
     }
 
     /// An attempt was answered, but the answer does not tell what became of the call.

@@ -3,7 +3,6 @@
 use crate::prelude::*;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
-use crate::protocol::revision::Revision;
 
 use super::begin::TOO_LATE;
 use super::call::{Asked, Call, Doubt, Ending, Poll, State, Task};
@@ -115,7 +114,7 @@ impl Session {
     ) {
         let granted = self.calls.get(&id).map_or(0, |call| self.options.granted(&call.tool));
         // Any answer to a modern call may ask for its continuation.
-        let modern = self.revision(attempt.generation).is_some_and(Revision::is_modern);
+        let modern = self.is_modern(attempt.generation);
         let Some(State::HandedOver(handed_over)) = self.calls.get_mut(&id).map(|call| &mut call.state) else {
             return;
         };

@@ -124,7 +124,7 @@ impl Session {
                 self.requests.remove(&request);
                 self.fetched(arrival, call, body);
             }
-            Purpose::Fetch(call) if self.revision(arrival.generation).is_some_and(Revision::is_modern) => {
+            Purpose::Fetch(call) if self.is_modern(arrival.generation) => {
                 self.requests.remove(&request);
                 self.fetched(arrival, call, body);
             }
@@ -171,7 +171,7 @@ impl Session {
             }
             // Its answer may still come, and is one then; whoever waits asks once more.
             Purpose::Fetch(call) => {
-                let modern = self.revision(arrival.generation).is_some_and(Revision::is_modern);
+                let modern = self.is_modern(arrival.generation);
                 if let Some(out) = self.requests.get_mut(&request) {
                     out.purpose = if modern { Purpose::LateTask(call) } else { Purpose::Late(call) };
                 }

@@ -87,6 +87,11 @@ impl Session {
         self.connections.get(&generation)?.revision
     }
 
+    /// Whether each request on a connection speaks for itself (2026-07-28).
+    pub(super) fn is_modern(&self, generation: Generation) -> bool {
+        self.revision(generation).is_some_and(Revision::is_modern)
+    }
+
     /// How messages are put in a revision.
     pub(super) fn dialect(&self, revision: Revision) -> Dialect<'_> {
         self.options.dialect(revision, self.log_level)

@@ -57,9 +57,10 @@ impl Session {
             return;
         }
         let others: Vec<_> = self.requests.keys().filter(|other| self.listens(*other)).collect();
-        for other in others {
-            self.stop_waiting(Attempt { generation, request: other }, "replaced");
-            self.requests.remove(&other);
+        for request in others {
+            if let Some(out) = self.requests.remove(&request) {
+                self.stop_waiting(Attempt { generation: out.generation, request }, "replaced");
+            }
         }
         if let Some(out) = self.requests.get_mut(&request) {
             out.purpose = Purpose::Listening;

@@ -7,7 +7,6 @@ use crate::protocol::list::{self, Entry, Listing};
 use crate::protocol::message;
 use crate::protocol::param_headers::{is_marked, of_tool};
 use crate::protocol::query::{LogLevel, News, Query};
-use crate::protocol::revision::Revision;
 use crate::text::{cut, text};
 
 use super::call::Asked;
@@ -266,7 +265,7 @@ impl Session {
         generation: Generation,
         result: Raw<'_>,
     ) -> Result<Option<Answer>, ReadError> {
-        let modern = self.revision(generation).is_some_and(Revision::is_modern);
+        let modern = self.is_modern(generation);
         let kind = json::member(result.get(), "resultType").map(Raw::get).filter(|_| modern);
         let Some(read) = self.reads.get_mut(&ticket) else {
             return Ok(None);
@@ -305,7 +304,7 @@ impl Session {
         listing: Listing,
         result: Raw<'_>,
     ) -> Result<Option<Answer>, ReadError> {
-        let modern = self.revision(generation).is_some_and(Revision::is_modern);
+        let modern = self.is_modern(generation);
         let mut page = list::read(result, listing).map_err(|error| self.unreadable(error.words(), result))?;
         let Some(read) = self.reads.get_mut(&ticket) else {
             return Ok(None);

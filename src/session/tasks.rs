@@ -10,7 +10,6 @@ use crate::prelude::*;
 use crate::protocol::json::Raw;
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::message;
-use crate::protocol::revision::Revision;
 use crate::protocol::task::{self, Task as Told};
 
 use super::answers::{Answer, read_answer};
@@ -31,10 +30,6 @@ fn pause(millis: Option<u64>) -> Duration {
 }
 
 impl Session {
-    fn is_modern(&self, generation: Generation) -> bool {
-        self.revision(generation).is_some_and(Revision::is_modern)
-    }
-
     /// The answer to a call is that it is a task now. Its result is asked for: at once, or after the pause
     /// that the server wants, in milliseconds.
     pub(super) fn call_became_task(
@@ -123,7 +118,7 @@ impl Session {
     ) {
         self.requests.remove(&request);
         let now = arrival.now;
-        let json = body.map_or_else(|_| String::new(), |result| result.get().to_owned());
+        let json = || body.map_or_else(|_| String::new(), |result| result.get().to_owned());
         let cause = match body.map(task::read) {
             Ok(Some(Told::Working(millis))) => return self.poll_later(now, call, millis),
             Ok(Some(Told::Completed(result))) => {
@@ -131,33 +126,26 @@ impl Session {
                     Answer::Known(known) => {
                         return self.call_answered(call, |attempts| known.outcome(call, attempts));
                     }
-                    _ => self.odd_task("a task whose result is none", arrival),
+                    _ => self.odd_answer(arrival, "a task whose result is none"),
                 }
             }
             Ok(Some(Told::Failed(error))) => match RpcError::read(error) {
                 Some(error) => Cause::AnsweredWithError(error),
-                None => self.odd_task("a task whose error cannot be read", arrival),
+                None => self.odd_answer(arrival, "a task whose error cannot be read"),
             },
-            Ok(Some(Told::Cancelled)) => Cause::TaskEnded(json),
+            Ok(Some(Told::Cancelled)) => Cause::TaskEnded(json()),
             // It goes on once somebody gives what it asks for: it can be asked for later.
             Ok(Some(Told::InputRequired(_))) => {
-                return self.attempt_unknown(now, call, Cause::InputRequired(json));
+                return self.attempt_unknown(now, call, Cause::InputRequired(json()));
             }
-            Ok(None) => self.odd_task("it does not tell where the task is", arrival),
+            Ok(None) => self.odd_answer(arrival, "it does not tell where the task is"),
             // That it could not be asked for says nothing of the task.
             Err(error) => {
-                let cause = match RpcError::read(error) {
-                    Some(error) => Cause::AnsweredWithError(error),
-                    None => self.odd_task("an error that cannot be read", arrival),
-                };
+                let cause = self.error_cause(arrival, error);
                 return self.attempt_unknown(now, call, cause);
             }
         };
         self.answer_leaves_unknown(now, call, request, cause);
-    }
-
-    fn odd_task(&self, reason: &str, arrival: &Arrival<'_>) -> Cause {
-        Cause::Undecodable(self.undecodable(reason.to_owned(), arrival.bytes))
     }
 
     /// The server tells where the task of a call is that ended as unknown.
