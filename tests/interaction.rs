@@ -791,3 +791,18 @@ fn a_call_may_ask_as_much_as_there_is_room_for() {
         assert_eq!(bench.is_pending(call), asked > 0);
     }
 }
+
+/// `null` is nothing, as where it is left out.
+#[test]
+fn a_state_that_is_null_is_none() {
+    let mut bench = modern(able_to(ALL));
+    let (call, sent) = bench.pay();
+    bench.answer(&sent, &suspended(&format!(r#"{{"a":{ROOTS}}}"#), r#","requestState":null"#));
+    answer_all(&mut bench);
+    bench.assert_sent(2, call);
+    assert!(!bench.last_of(call).text.contains("requestState"));
+    // Neither is there anything to ask.
+    let sent = bench.last_of(call);
+    bench.answer(&sent, &suspended("null", ""));
+    assert!(matches!(bench.cause(call), Cause::InputRequired(_)));
+}

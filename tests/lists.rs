@@ -242,3 +242,25 @@ fn a_list_may_be_as_long_as_it_may_be() {
         assert_eq!(bench.tools(ticket).unwrap().is_ok(), fits, "{bytes}");
     }
 }
+
+/// All lists together may be as large as a message, and one that is never fresh takes no room from others.
+#[test]
+fn lists_share_the_room_that_there_is() {
+    let mut options = trusting(true);
+    options.limits.message_bytes = 10_000;
+    for (tools, prompts, ttl, kept) in
+        [(5_000, 5_000, 5_000, true), (5_000, 5_001, 5_000, false), (6_000, 6_000, 0, true)]
+    {
+        let entry = |bytes: usize| {
+            let entry = r#"{"name":"pay","x":""}"#;
+            entry.replace(r#""""#, &format!("\"{}\"", "x".repeat(bytes - entry.len())))
+        };
+        let mut bench = modern(options.clone());
+        list(&mut bench, &entry(tools), &format!(r#","ttlMs":{ttl}"#));
+        bench.read(Read::List(Listing::Prompts));
+        let sent = last(&bench, "prompts/list");
+        bench.answer(&sent, &format!(r#"{{"prompts":[{}],"ttlMs":5000}}"#, entry(prompts)));
+        bench.read(Read::List(Listing::Prompts));
+        assert_eq!(bench.count("prompts/list"), if kept { 1 } else { 2 }, "{tools} and {prompts}");
+    }
+}

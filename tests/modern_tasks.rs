@@ -350,3 +350,55 @@ fn a_pause_is_no_shelter() {
     bench.assert_unknown(call, Stage::Answering, Cause::Transport(failure(FailureKind::Closed)));
     assert_eq!(bench.disconnects.len(), 2);
 }
+
+/// The loss of an earlier connection is no affair of a task that is asked for on another.
+#[test]
+fn a_pause_ends_with_its_own_connection_only() {
+    let mut bench = modern(Options::default());
+    let (lingering, first) = bench.pay();
+    let (_, sent) = bench.pay();
+    bench.sent(&sent, Err(SendError::Unknown(failure(FailureKind::Closed))));
+    let call = bench.call_with(as_task());
+    discover(&mut bench);
+    let sent = bench.last_of(call);
+    assert_ne!(sent.receipt.generation, first.receipt.generation);
+    bench.answer(&sent, TASK);
+    let reset = failure(FailureKind::ConnectionReset);
+    bench.enter(|session, now| session.received(now, first.receipt.generation, Err(reset.clone())));
+    bench.assert_unknown(lingering, Stage::HandedOver, Cause::Transport(reset));
+    bench.assert_pending(call);
+    let poll = polled(&mut bench);
+    bench.answer(&poll, &completed(DONE));
+    bench.assert_ok(call, DONE);
+}
+
+/// After the pause a task is asked for again only if somebody waits still, and only once.
+#[test]
+fn what_nobody_waits_for_after_the_pause_is_not_asked_for() {
+    let mut bench = modern(Options::default());
+    let (call, _) = task_in(&mut bench);
+    bench.lose(FailureKind::ConnectionReset);
+    let ticket = bench.reconcile(call, ms(200));
+    discover(&mut bench);
+    let fetch = last(&bench, "tasks/get");
+    bench.answer(&fetch, WORKING);
+    bench.advance(ms(200));
+    bench.assert_still_unknown(ticket);
+    bench.advance(ms(10_000));
+    assert_eq!(bench.count("tasks/get"), 1, "nobody waits");
+
+    let ticket = bench.reconcile(call, ms(10_000));
+    let fetch = last(&bench, "tasks/get");
+    bench.answer(&fetch, WORKING);
+    bench.advance(ms(100));
+    // Whoever comes in the pause asks at once.
+    let other = bench.reconcile(call, ms(10_000));
+    assert_eq!(bench.count("tasks/get"), 3);
+    bench.advance(ms(2_000));
+    assert_eq!(bench.count("tasks/get"), 3, "one question at a time");
+    let fetch = last(&bench, "tasks/get");
+    bench.answer(&fetch, &completed(DONE));
+    for ticket in [ticket, other] {
+        assert!(matches!(bench.reconciled(ticket), Some(Some(Outcome::Ok(_)))));
+    }
+}

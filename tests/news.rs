@@ -275,3 +275,30 @@ fn news_of_an_earlier_connection_is_given_up_there() {
     assert!(cancel.text.contains(&format!(r#""requestId":{}"#, first.id())), "{cancel:?}");
     assert_eq!(cancel.receipt.generation, first.receipt.generation);
 }
+
+/// By that word a server ends nothing but news: a call that it says it cancels may have run.
+#[test]
+fn a_server_cancels_no_call() {
+    let mut bench = modern(Options::default());
+    let news = listen(&mut bench);
+    let (call, sent) = bench.pay();
+    let cancelled = |request: u64| {
+        let method = r#""method":"notifications/cancelled""#;
+        format!(r#"{{"jsonrpc":"2.0",{method},"params":{{"requestId":{request}}}}}"#)
+    };
+    bench.deliver(cancelled(sent.id()));
+    assert_eq!(ends(&mut bench), []);
+    bench.answer(&sent, harness::DONE);
+    bench.assert_ok(call, harness::DONE);
+
+    // Nor on another connection than that of the news.
+    bench.pay();
+    let (_, sent) = bench.pay();
+    bench.sent(&sent, Err(SendError::Unknown(Failure::new(FailureKind::Closed, "it takes no more"))));
+    bench.call("pay");
+    harness::discover(&mut bench);
+    bench.deliver(cancelled(news.id()));
+    assert_eq!(ends(&mut bench), []);
+    bench.deliver_on(news.receipt.generation, None, cancelled(news.id()));
+    assert_eq!(ends(&mut bench), [None]);
+}

@@ -548,7 +548,6 @@ fn a_connection_that_takes_no_more_still_gives_its_answers() {
     assert!(bench.is_pending(next), "what the old one ends with is its own matter");
 }
 
-/// A verdict has its cause whole; what the session remembers of it for later is bounded.
 /// It is let go once it owes no answer that anybody waits for, whatever is in flight elsewhere.
 #[test]
 fn a_connection_that_lingers_goes_with_its_last_call() {
@@ -615,6 +614,7 @@ fn a_message_that_waits_to_be_taken_goes_with_its_connection() {
     }
 }
 
+/// A verdict has its cause whole; what the session remembers of it for later is bounded.
 #[test]
 fn what_is_remembered_of_an_unknown_outcome_is_bounded() {
     let mut options = Options::default();

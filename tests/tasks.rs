@@ -421,3 +421,33 @@ fn an_earlier_attempt_that_is_a_task_is_no_answer() {
         matches!(bench.verdict(call), Ok(Outcome::Ok(result)) if result.json == DONE && result.attempts == 2)
     );
 }
+
+/// A call with a task asked for or not, whose first attempt is in doubt, and the granted second one.
+fn granted(bench: &mut Bench, call: ToolCall) -> (CallId, Sent, Sent) {
+    let call = bench.call_with(call);
+    let first = bench.last_of(call);
+    bench.sent(&first, Ok(Delivery::HandedOver));
+    bench.deliver_on(first.receipt.generation, Some(first.id()), "Server v1 started");
+    let second = bench.last_of(call);
+    assert!(second.id() > first.id());
+    (call, first, second)
+}
+
+/// Neither once the attempt that is out has become a task itself; and what is no news of a task, because none
+/// was asked for, is an answer.
+#[test]
+fn whether_an_earlier_attempt_may_be_a_task_is_a_matter_of_what_was_asked() {
+    let grants = vec![Grant { tool: "pay".to_owned(), attempts: 1 }];
+    let mut bench = Bench::up(Options { grants, ..Options::default() });
+    let (call, first, second) = granted(&mut bench, as_task());
+    bench.answer(&second, &TASK.replace("t-1", "t-2"));
+    let fetch = last(&bench, "tasks/result");
+    bench.answer(&first, TASK);
+    assert!(bench.is_pending(call), "{:?}", bench.verdict(call));
+    bench.answer(&fetch, DONE);
+    assert_eq!(bench.ok(call), DONE);
+
+    let (call, first, _) = granted(&mut bench, ToolCall { task: None, ..as_task() });
+    bench.answer(&first, TASK);
+    assert_eq!(bench.ok(call), TASK);
+}
