@@ -20,6 +20,7 @@ mod client;
 mod convert;
 mod driver;
 mod sending;
+mod sends;
 mod shared;
 
 #[global_allocator]

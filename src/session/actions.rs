@@ -90,6 +90,17 @@ pub enum Resolution {
     Reconcile(Ticket, Option<Outcome>),
 }
 
+impl Resolution {
+    /// Whether the server answered what was asked of it.
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Call(_, verdict) => matches!(verdict, Ok(Outcome::Ok(_) | Outcome::ToolError(_))),
+            Self::Read(_, read) => read.is_ok(),
+            Self::Reconnect(..) | Self::Reconcile(..) => false,
+        }
+    }
+}
+
 /// How far a sent message is known to have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
