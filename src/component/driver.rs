@@ -16,7 +16,7 @@ use super::asking::Questions;
 use super::bindings::noreplay::mcp::transport::{Connection, Incoming};
 use super::bindings::wasi::clocks::monotonic_clock;
 use super::convert;
-use super::sends::Sends;
+use super::sending::Sending;
 use super::shared::{Order, Shared, now};
 
 /// How long a connection may take to end in order.
@@ -33,8 +33,8 @@ pub(super) async fn drive(shared: Rc<Shared>) {
 
 struct Driver {
     shared: Rc<Shared>,
-    /// Messages that the transport has not answered for.
-    sends: Sends,
+    /// Messages that the transport has not answered for, in the order in which it got them.
+    sending: Vec<Sending>,
     /// One for each connection, open or being opened.
     receiving: Vec<Receiving>,
     /// Connections that end in order.
@@ -63,7 +63,7 @@ impl Driver {
     fn new(shared: Rc<Shared>) -> Self {
         Self {
             shared,
-            sends: Sends::default(),
+            sending: Vec::new(),
             receiving: Vec::new(),
             closing: Vec::new(),
             questions: Questions::new(),
@@ -76,7 +76,7 @@ impl Driver {
         while messages < IN_A_ROW {
             self.shared.carry_out();
             self.take_orders(cx);
-            if self.poll_sends() || self.poll_questions(cx) {
+            if self.poll_sending(cx) || self.poll_questions(cx) {
                 continue;
             }
             if self.poll_receiving(cx) {
@@ -85,7 +85,7 @@ impl Driver {
             }
             self.closing.retain_mut(|closing| closing.as_mut().poll(cx).is_pending());
             if !self.poll_alarm(cx) {
-                let idle = self.sends.is_empty() && self.receiving.is_empty() && self.closing.is_empty();
+                let idle = self.sending.is_empty() && self.receiving.is_empty() && self.closing.is_empty();
                 return if idle && self.shared.try_rest() { Poll::Ready(()) } else { Poll::Pending };
             }
         }
@@ -100,7 +100,7 @@ impl Driver {
                     let connection = Connection::new(&self.shared.endpoint, self.shared.max_message);
                     self.receiving.push(Receiving::new(generation, Rc::new(connection)));
                 }
-                Order::Send(sending) => self.sends.push(cx, sending),
+                Order::Send(sending) => self.sending.push(sending),
                 Order::Ask(asked, question) => self.questions.ask(asked, &self.shared.endpoint, question),
                 Order::Withdraw(asked) => self.questions.withdraw(asked),
                 Order::Disconnect(generation, connection) => {
@@ -112,12 +112,12 @@ impl Driver {
     }
 
     /// Sees to the messages that are under way. Tells whether the transport answered for one.
-    fn poll_sends(&mut self) -> bool {
-        if self.shared.some_are_given_up() || self.sends.are_many() {
-            self.sends.retain(|receipt| self.shared.is_out(receipt));
-        }
-        while let Some((receipt, result)) = self.sends.poll() {
-            if self.shared.is_out(receipt) {
+    fn poll_sending(&mut self, cx: &mut Context<'_>) -> bool {
+        self.sending.retain(|sending| self.shared.is_out(sending.receipt));
+        for index in 0..self.sending.len() {
+            if let Poll::Ready(result) = self.sending[index].poll(cx) {
+                // In order: those behind it were sent later.
+                let receipt = self.sending.remove(index).receipt;
                 self.shared.enter(|session| session.sent(now(), receipt, result));
                 return true;
             }
@@ -136,7 +136,7 @@ impl Driver {
 
     /// Drops whatever is under way on a connection.
     fn let_go(&mut self, generation: Generation) {
-        self.sends.retain(|receipt| receipt.generation != generation);
+        self.sending.retain(|sending| sending.receipt.generation != generation);
         self.receiving.retain(|receiving| receiving.generation != generation);
     }
 

@@ -20,7 +20,6 @@ mod client;
 mod convert;
 mod driver;
 mod sending;
-mod sends;
 mod shared;
 
 #[global_allocator]

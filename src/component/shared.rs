@@ -79,8 +79,6 @@ pub(super) struct Shared {
     orders: RefCell<Vec<Order>>,
     driver: RefCell<Option<Waker>>,
     driving: Cell<bool>,
-    /// Whether nobody waits any more for what becomes of some message.
-    given_up: Cell<bool>,
     /// When the driver wakes by itself.
     pub(super) alarm: Cell<Option<Instant>>,
 }
@@ -98,7 +96,6 @@ impl Shared {
             orders: RefCell::default(),
             driver: RefCell::default(),
             driving: Cell::new(false),
-            given_up: Cell::new(false),
             alarm: Cell::new(None),
         })
     }
@@ -129,11 +126,6 @@ impl Shared {
     /// Whether anybody waits for what becomes of a message.
     pub(super) fn is_out(&self, receipt: Receipt) -> bool {
         self.look(|session| session.is_out(receipt))
-    }
-
-    /// Whether a message was given up since this was last asked.
-    pub(super) fn some_are_given_up(&self) -> bool {
-        self.given_up.take()
     }
 
     /// Looks at the session.
@@ -182,7 +174,6 @@ impl Shared {
                 }
             }
             Action::Abandon { generation, request } => {
-                self.given_up.set(true);
                 if let Some(connection) = self.connections.borrow().get(&generation) {
                     connection.abandon(request.0);
                 }
@@ -192,11 +183,6 @@ impl Shared {
                 self.order(Order::Disconnect(generation, connection.filter(|_| orderly).map(|it| *it)));
             }
             Action::Resolve(resolution) => {
-                // The message of one that is answered has gone out; whether the transport says so soon is no
-                // matter.
-                if !resolution.is_answer() {
-                    self.given_up.set(true);
-                }
                 let waiter = match &resolution {
                     Resolution::Call(call, _) => Waiter::Call(*call),
                     Resolution::Reconnect(ticket, _)
@@ -251,7 +237,6 @@ impl Shared {
     pub(super) fn forget(&self, waiter: Waiter) {
         if let Waiter::Call(call) = waiter {
             self.enter_from_sync(|session| session.abandon(call));
-            self.given_up.set(true);
             let of_use =
                 |order: &Order| !matches!(order, Order::Send(sending) if !self.is_out(sending.receipt));
             self.orders.borrow_mut().retain(of_use);

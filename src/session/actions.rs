@@ -90,17 +90,6 @@ pub enum Resolution {
     Reconcile(Ticket, Option<Outcome>),
 }
 
-impl Resolution {
-    /// Whether the server answered what was asked of it.
-    pub fn is_answer(&self) -> bool {
-        match self {
-            Self::Call(_, verdict) => matches!(verdict, Ok(Outcome::Ok(_) | Outcome::ToolError(_))),
-            Self::Read(_, read) => read.is_ok(),
-            Self::Reconnect(..) | Self::Reconcile(..) => false,
-        }
-    }
-}
-
 /// How far a sent message is known to have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
@@ -152,37 +141,4 @@ pub struct PendingCall {
     pub stage: Stage,
     /// Whether it has ended as unknown.
     pub ended: bool,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::verdict::{Cause, ToolResult, UnknownOutcome};
-    use super::*;
-
-    #[test]
-    fn an_answer_is_what_the_server_said_itself() {
-        let (call, ticket) = (CallId(1), Ticket(1));
-        let result = || ToolResult { call, attempts: 1, json: String::new(), warnings: Vec::new() };
-        let unknown = UnknownOutcome {
-            call,
-            key: None,
-            tool: "pay".to_owned(),
-            attempts: 1,
-            stage: Stage::HandedOver,
-            cause: Cause::TimedOut,
-            message: String::new(),
-        };
-        for (end, is_answer) in [
-            (Resolution::Call(call, Ok(Outcome::Ok(result()))), true),
-            (Resolution::Call(call, Ok(Outcome::ToolError(result()))), true),
-            (Resolution::Call(call, Ok(Outcome::UnknownOutcome(unknown))), false),
-            (Resolution::Call(call, Err(NotExecuted::Closed)), false),
-            (Resolution::Read(ticket, Ok(Answer::Json(String::new()))), true),
-            (Resolution::Read(ticket, Err(ReadError::TimedOut)), false),
-            (Resolution::Reconnect(ticket, Err(NotExecuted::Closed)), false),
-            (Resolution::Reconcile(ticket, None), false),
-        ] {
-            assert_eq!(end.is_answer(), is_answer, "{end:?}");
-        }
-    }
 }
